@@ -29,7 +29,8 @@ class PassedDescriptors {
     std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
   }
 
-  /// Has `message`, which is to be received, take up to kMost. The kernel closes those beyond, and sets MSG_CTRUNC.
+  /// Has `message`, which is to be received, take up to kMost. The kernel closes those beyond, and sets
+  /// MSG_CTRUNC.
   void make_room(msghdr& message) {
     message.msg_control = bytes_.data();
     message.msg_controllen = bytes_.size();

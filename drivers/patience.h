@@ -5,16 +5,17 @@
 
 namespace urnic::drivers {
 
-/// A wire may lose frames, and must not stand still. Waiting makes little sense after 100 ms when the peer is stopped, and after half
-/// a second whatever the reason: the usual retries of a connection take so long. But a peer that only waits for its turn on a
-/// crowded processor should lose nothing for 10 s: queue pairs without an ACK timeout would never recover.
+/// A wire may lose frames, and must not stand still. Waiting makes little sense after 100 ms when the peer is
+/// stopped, and after half a second whatever the reason: the usual retries of a connection take so long. But
+/// a peer that only waits for its turn on a crowded processor should lose nothing for 10 s: queue pairs
+/// without an ACK timeout would never recover.
 class Patience {
  public:
   /// The peer took something.
   void on_progress() { is_stuck_ = false; }
 
-  /// The peer takes nothing now. `may_go_on` says whether it may take something if we wait, and is asked every 100 ms. What the
-  /// questions below say holds until on_progress().
+  /// The peer takes nothing now. `may_go_on` says whether it may take something if we wait, and is asked
+  /// every 100 ms. What the questions below say holds until on_progress().
   template <typename Question>
   void look(Question&& may_go_on) {
     const Clock::time_point now = Clock::now();
@@ -35,7 +36,8 @@ class Patience {
   /// Whether nothing should wait for it at all.
   bool is_given_up() const { return is_given_up_; }
 
-  /// For a wire whose only peer it is: looks, and says whether what waits is to be dropped, as the peer is stopped or given up.
+  /// For a wire whose only peer it is: looks, and says whether what waits is to be dropped, as the peer is
+  /// stopped or given up.
   template <typename Question>
   bool is_over(Question&& may_go_on) {
     look(may_go_on);
@@ -45,8 +47,8 @@ class Patience {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// How often we look what keeps the peer. On a crowded machine it may wait for its turn on a processor for longer than
-  /// this: with eight threads that spin some 25 ms, with sixty more than 100 ms.
+  /// How often we look what keeps the peer. On a crowded machine it may wait for its turn on a processor for
+  /// longer than this: with eight threads that spin some 25 ms, with sixty more than 100 ms.
   static constexpr auto kLook = std::chrono::milliseconds(100);
   static constexpr auto kStall = std::chrono::milliseconds(500);
   /// 2 s were seen where twenty threads wanted two processors.

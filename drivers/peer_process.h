@@ -13,8 +13,9 @@
 
 namespace urnic::drivers {
 
-/// The letter of proc(5) for the state of a process or thread; `stat` is its file, below `folder` unless it is an absolute path. 0
-/// where /proc does not show it. Asks the kernel without the C library's functions, which librspreload replaces: the engine asks.
+/// The letter of proc(5) for the state of a process or thread; `stat` is its file, below `folder` unless it
+/// is an absolute path. 0 where /proc does not show it. Asks the kernel without the C library's functions,
+/// which librspreload replaces: the engine asks.
 inline char state_in(const char* stat, int folder = AT_FDCWD) {
   const long fd = syscall(SYS_openat, folder, stat, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -27,8 +28,9 @@ inline char state_in(const char* stat, int folder = AT_FDCWD) {
   return at < text.size() ? text[at] : '\0';
 }
 
-/// Whether the process may run when its turn on a processor comes: it is not stopped, by SIGSTOP or a debugger, as far
-/// as we can see. True of 0, which is a process that is not known, and of those that /proc does not show.
+/// Whether the process may run when its turn on a processor comes: it is not stopped, by SIGSTOP or a
+/// debugger, as far as we can see. True of 0, which is a process that is not known, and of those that /proc
+/// does not show.
 inline bool process_may_run(pid_t process) {
   if (process == 0) return true;
   std::array<char, 64> path{};

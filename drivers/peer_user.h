@@ -17,8 +17,9 @@ inline std::optional<ucred> peer_of(int socket) {
   return peer;
 }
 
-/// Whether the other process may share our memory: it belongs to this process's user, or to root, which may do anything
-/// anyway. Permissions of files alone do not tell: another user may have made the folder, or the socket.
+/// Whether the other process may share our memory: it belongs to this process's user, or to root, which may
+/// do anything anyway. Permissions of files alone do not tell: another user may have made the folder, or the
+/// socket.
 inline bool is_trusted_peer(int socket) {
   const auto peer = peer_of(socket);
   return peer && (peer->uid == geteuid() || peer->uid == 0);

@@ -11,8 +11,9 @@
 
 namespace urnic::drivers {
 
-/// A path or, after a '@', a name of the network namespace (unix(7): an abstract socket address). Such a name needs no folder and
-/// is free again when its socket is closed. Other users may have it: check which user the peer belongs to.
+/// A path or, after a '@', a name of the network namespace (unix(7): an abstract socket address). Such a name
+/// needs no folder and is free again when its socket is closed. Other users may have it: check which user the
+/// peer belongs to.
 class UnixAddress {
  public:
   /// Nothing when the name is too long.

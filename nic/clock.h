@@ -16,8 +16,9 @@ class Clock {
   /// Since the beginning of 1970, as people count it: it may jump. A clock that knows no such time gives its
   /// own.
   virtual std::chrono::nanoseconds wall_time() const { return now().time_since_epoch(); }
-  /// For spans below a microsecond, where now() may take a large part of them: some three ticks are a nanosecond, on most
-  /// processors. Two threads, or one that has moved to another processor, may see different times. Any thread.
+  /// For spans below a microsecond, where now() may take a large part of them: some three ticks are a
+  /// nanosecond, on most processors. Two threads, or one that has moved to another processor, may see
+  /// different times. Any thread.
   virtual std::uint64_t ticks() const {
     return static_cast<std::uint64_t>(now().time_since_epoch().count()) * 3;
   }

@@ -84,8 +84,8 @@ struct DeviceConfig {
   LinkSource link_source() const { return {.mac = mac, .vlan = vlan, .medium = medium}; }
 };
 
-/// The largest path MTU that fits the link, and a way on which no larger IP packet gets through, bytes: largest with
-/// MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.
+/// The largest path MTU that fits the link, and a way on which no larger IP packet gets through, bytes:
+/// largest with MTU + 80 <= link MTU (fact 41), where a VLAN's tag counts.
 constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint32_t mtu_of_way = UINT32_MAX) {
   const std::uint32_t headers = 80 + (config.vlan != 0 ? transport::wire::VlanTag::kBytes : 0);
   const std::uint32_t room = std::min<std::uint32_t>(config.link_mtu, mtu_of_way);
@@ -121,8 +121,8 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxIndirectionTables = 4096;
   static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
   static constexpr std::uint32_t kMaxReadsInFlight = 128;          ///< per QP, each way; as rdma_rxe has
-  /// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and a
-  /// core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
+  /// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and
+  /// a core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
   static constexpr std::uint8_t kAckDelayCode = 12;
 };
 

@@ -27,8 +27,8 @@ struct ReceiveEnd {
 class XrcReceivers {
  public:
   virtual ~XrcReceivers() = default;
-  /// Nothing for a number that is not one of the domain's queues. The queue that is found stays good until the
-  /// endpoint is told to forget it; what is returned, for this call of the endpoint.
+  /// Nothing for a number that is not one of the domain's queues. The queue that is found stays good until
+  /// the endpoint is told to forget it; what is returned, for this call of the endpoint.
   virtual const ReceiveEnd* find(std::uint32_t srq_number) = 0;
 };
 

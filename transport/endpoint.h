@@ -37,7 +37,8 @@ class QpEventSink {
   virtual ~QpEventSink() = default;
   /// For the program.
   virtual void on_qp_event(QpNumber qp, QpEvent event) = 0;
-  /// For the NIC: a packet came twice, packets before it are missing, or the peer did not acknowledge in time.
+  /// For the NIC: a packet came twice, packets before it are missing, or the peer did not acknowledge in
+  /// time.
   virtual void on_loss() {}
 };
 
@@ -111,8 +112,8 @@ class Endpoint {
   /// When on_timeout() has to be called next; kNever when no timer runs.
   virtual Time next_timeout() const = 0;
 
-  /// When the peer's acknowledgement is overdue; kNever while none is waited for. A caller that has not looked at all packets which
-  /// came before that time may call on_timeout() for this reason later.
+  /// When the peer's acknowledgement is overdue; kNever while none is waited for. A caller that has not
+  /// looked at all packets which came before that time may call on_timeout() for this reason later.
   virtual Time acknowledge_by() const { return kNever; }
 
   /// The peer had no chance to acknowledge until `now`: the time for that counts from there.
@@ -123,8 +124,8 @@ class Endpoint {
   /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
   virtual WrittenPacket poll_transmit(std::span<std::byte> out, Time now) = 0;
 
-  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; no address for the queue
-  /// pair's own path, and when there is nothing to send.
+  /// Where the packet goes that the next poll_transmit() writes, for services without a peer; no address for
+  /// the queue pair's own path, and when there is nothing to send.
   virtual Destination next_destination() const { return {}; }
 
   /// Whether an acknowledgement or a response waits to be sent.

@@ -8,8 +8,8 @@
 
 namespace urnic::transport {
 
-/// How many values `Enum` has. Its name_of() is a switch over all of them, which the compiler compares with the
-/// enum (-Wswitch), and gives "" for what is no value.
+/// How many values `Enum` has. Its name_of() is a switch over all of them, which the compiler compares with
+/// the enum (-Wswitch), and gives "" for what is no value.
 template <typename Enum>
 consteval std::size_t count_of() {
   std::size_t count = 0;

@@ -78,7 +78,8 @@ struct LocalFault {
 };
 
 /// Called in the middle of whatever the endpoint does, before the completion or event that tells the program.
-/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here, and the end by the program.
+/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here, and the end by
+/// the program.
 class QpObserver {
  public:
   virtual ~QpObserver() = default;

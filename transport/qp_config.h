@@ -45,7 +45,8 @@ struct QpConfig {
 
   /// Shorter ACK timeouts are lengthened to this: where processes share cores, a peer may not have run yet.
   Duration min_ack_timeout{0};
-  /// How long the ACK of a WRITE may wait for an answer of our program's to begin; see transport/rc/pending_ack.h.
+  /// How long the ACK of a WRITE may wait for an answer of our program's to begin; see
+  /// transport/rc/pending_ack.h.
   Duration ack_delay{0};
   /// The most packets in flight: SENDs and WRITEs, which peers acknowledge at least every quarter of it,
   /// because we ask them to; and responses to READs, which we request in pieces of half of it.
@@ -56,8 +57,8 @@ struct QpConfig {
   std::uint32_t window_after_timeout = 1;
   /// What both ends agreed on.
   Recovery recovery = Recovery::kGoBackN;
-  /// How a connected queue pair slows down; null: not at all. Outlives the queue pair. Its owner may change parameters, not
-  /// the kind, and then calls Endpoint::on_congestion_parameters().
+  /// How a connected queue pair slows down; null: not at all. Outlives the queue pair. Its owner may change
+  /// parameters, not the kind, and then calls Endpoint::on_congestion_parameters().
   const congestion::Choice* congestion = nullptr;
 };
 

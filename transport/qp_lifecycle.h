@@ -10,9 +10,9 @@
 
 namespace urnic::transport {
 
-/// What the endpoints of all services have in common. In three states the program is told something, once: in RTR
-/// that its peer sends, in SQD that the send queue is drained, if it asked for that, and in ERR that the queue pair
-/// takes nothing more from a receive queue that it shares.
+/// What the endpoints of all services have in common. In three states the program is told something, once: in
+/// RTR that its peer sends, in SQD that the send queue is drained, if it asked for that, and in ERR that the
+/// queue pair takes nothing more from a receive queue that it shares.
 class QpLifecycle {
  public:
   /// In state RESET.

@@ -63,7 +63,8 @@ class SendQueue {
   /// Hands everything prepared to the consumer.
   void publish() { tail_.store(prepared_, std::memory_order_release); }
 
-  /// Whether the consumer is done with all that was published: the memory that it names is the poster's again.
+  /// Whether the consumer is done with all that was published: the memory that it names is the poster's
+  /// again.
   bool is_consumed() const {
     return head_.load(std::memory_order_acquire) == tail_.load(std::memory_order_relaxed);
   }
@@ -88,8 +89,8 @@ class SendQueue {
   std::span<const std::byte> inline_data(std::uint32_t position) const {
     return {&data_[data_at(position)], at(position).length};
   }
-  /// Where the message of a work request that has elements, and is not longer than limits().kept_bytes, can be
-  /// copied to. Once it is there, the consumer sets is_inline.
+  /// Where the message of a work request that has elements, and is not longer than limits().kept_bytes, can
+  /// be copied to. Once it is there, the consumer sets is_inline.
   std::span<std::byte> place_to_keep(std::uint32_t position) {
     return {&data_[data_at(position)], at(position).length};
   }

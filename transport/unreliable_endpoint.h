@@ -18,8 +18,8 @@
 
 namespace urnic::transport {
 
-/// A queue pair that never answers and never waits for an answer: no pending responses, no timer but the pacer's, which
-/// those with a peer have.
+/// A queue pair that never answers and never waits for an answer: no pending responses, no timer but the
+/// pacer's, which those with a peer have.
 ///
 /// `Requester` has poll_transmit(out) and next_destination(). `Responder` has start(), on_request(packet),
 /// has_failed(), expected_psn(), and kHasPeer: whether one peer's first packet establishes communication.

@@ -57,9 +57,9 @@ class UnreliableSendQueue {
   /// Completes it with this error. Returns the packet of 0 bytes that is not sent.
   WrittenPacket fail(CompletionStatus status);
 
-  /// Copies what is posted and not sent into the ring, as far as it fits there (SendQueue::Limits::kept_bytes):
-  /// it is then sent as it is now, whatever happens to the program's memory. What cannot be read now fails when
-  /// its turn comes.
+  /// Copies what is posted and not sent into the ring, as far as it fits there
+  /// (SendQueue::Limits::kept_bytes): it is then sent as it is now, whatever happens to the program's memory.
+  /// What cannot be read now fails when its turn comes.
   void keep_unsent();
 
   /// Completes everything posted as flushed, what was sent in part included.

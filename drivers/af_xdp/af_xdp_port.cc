@@ -146,7 +146,8 @@ void AfXdpPort::commit(std::size_t length) {
 
 void AfXdpPort::flush() {
   if (queued_ == 0 && socket_.transmit.waiting() == 0) return;
-  // Frames that the kernel has been shown cannot be taken back, so ask first where it took none the last time.
+  // Frames that the kernel has been shown cannot be taken back, so ask first where it took none the last
+  // time.
   if (is_down_) send_shown();
   if (is_down_) return drop_queue();
   // The kernel sends while there is room in the ring of sent frames.

@@ -19,19 +19,21 @@
 
 namespace urnic::drivers {
 
-/// The largest MTU of an interface, and of the NIC on it. A frame has a page of 4096 bytes. The kernel keeps 256 of them before the
-/// frame and up to 384 after it (measured on veth: 320); the frame's header has 14.
+/// The largest MTU of an interface, and of the NIC on it. A frame has a page of 4096 bytes. The kernel keeps
+/// 256 of them before the frame and up to 384 after it (measured on veth: 320); the frame's header has 14.
 inline constexpr std::uint16_t kMaxAfXdpMtu = 3442;
 
-/// While the port is open it has all that the interface's first receive queue receives, and the host's own stack hears nothing
-/// from there. The NIC writes frames where the kernel reads them, and reads them where it wrote them.
+/// While the port is open it has all that the interface's first receive queue receives, and the host's own
+/// stack hears nothing from there. The NIC writes frames where the kernel reads them, and reads them where it
+/// wrote them.
 ///
-/// Frames that the interface does not take stay in a short queue, as on a DpdkPort: reserve() comes up empty while it
-/// is full, and what is not taken for longer than our Patience is dropped.
+/// Frames that the interface does not take stay in a short queue, as on a DpdkPort: reserve() comes up empty
+/// while it is full, and what is not taken for longer than our Patience is dropped.
 class AfXdpPort final : public nic::PacketPort {
  public:
-  /// A port on `interface`, which must be up, have an MTU from `link_mtu` to kMaxAfXdpMtu and one receive queue, and have no
-  /// other XDP program. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, the last two outside of any user namespace.
+  /// A port on `interface`, which must be up, have an MTU from `link_mtu` to kMaxAfXdpMtu and one receive
+  /// queue, and have no other XDP program. Needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, the last two outside
+  /// of any user namespace.
   static Result<std::unique_ptr<AfXdpPort>, Error> open(const std::string& interface, std::uint16_t link_mtu);
 
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
@@ -48,7 +50,8 @@ class AfXdpPort final : public nic::PacketPort {
 
  private:
   static constexpr std::uint32_t kBurst = 64;
-  /// All of those that the kernel may hold, and a queue: there is one to reserve whenever the queue is not full.
+  /// All of those that the kernel may hold, and a queue: there is one to reserve whenever the queue is not
+  /// full.
   static constexpr std::uint32_t kTransmitFrames = 2 * XdpSocket::kTransmitEntries + kBurst;
   static constexpr std::uint64_t kNoFrame = ~std::uint64_t{0};
   static constexpr std::uint32_t kFrames = XdpSocket::kReceiveEntries + kTransmitFrames;
@@ -80,8 +83,8 @@ class AfXdpPort final : public nic::PacketPort {
   const XdpProgram program_;  // last: no frames come any more while the rest goes
 };
 
-/// Whether this process may open such a port, as far as that can be known without doing it. The errors are the same as
-/// AfXdpPort::open()'s.
+/// Whether this process may open such a port, as far as that can be known without doing it. The errors are
+/// the same as AfXdpPort::open()'s.
 Result<void, Error> check_af_xdp(const std::string& interface, std::uint16_t link_mtu);
 
 }  // namespace urnic::drivers

@@ -15,7 +15,8 @@ namespace urnic::drivers {
 class XdpRingMemory {
  public:
   XdpRingMemory() = default;
-  /// Maps `bytes` of `socket` from `page_offset` on; is_mapped() says whether that worked, errno why it did not.
+  /// Maps `bytes` of `socket` from `page_offset` on; is_mapped() says whether that worked, errno why it did
+  /// not.
   XdpRingMemory(int socket, std::size_t bytes, std::uint64_t page_offset) : bytes_(bytes) {
     void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, socket,
                              static_cast<off_t>(page_offset));
@@ -43,8 +44,8 @@ class XdpRingMemory {
   std::size_t bytes_ = 0;
 };
 
-/// What both sides of a ring have in common. An index counts entries without end, modulo 2^32; the number of entries
-/// is a power of two. `Entry` is xdp_desc, or a UMEM address.
+/// What both sides of a ring have in common. An index counts entries without end, modulo 2^32; the number of
+/// entries is a power of two. `Entry` is xdp_desc, or a UMEM address.
 template <typename Entry>
 class XdpRing {
  public:

@@ -59,8 +59,8 @@ bool put_into_map(int map, int socket) {
   return bpf(BPF_MAP_UPDATE_ELEM, attributes) == 0;
 }
 
-// return bpf_redirect_map(map, context->rx_queue_index, XDP_PASS): the last is what is done where the map has no
-// socket for the queue.
+// return bpf_redirect_map(map, context->rx_queue_index, XDP_PASS): the last is what is done where the map has
+// no socket for the queue.
 Descriptor load_program(int map) {
   const std::array<bpf_insn, 6> instructions{{
       {.code = BPF_LDX | BPF_MEM | BPF_W,

@@ -53,8 +53,8 @@ bool set_option(int socket, int name, std::uint32_t value) {
   return setsockopt(socket, SOL_XDP, name, &value, sizeof value) == 0;
 }
 
-/// How many bytes may wait in the interface's queue. Of the usual limit a frame takes more than its share, as it is
-/// counted with what the kernel adds to it.
+/// How many bytes may wait in the interface's queue. Of the usual limit a frame takes more than its share, as
+/// it is counted with what the kernel adds to it.
 void widen_send_buffer(int socket) {
   constexpr int kBytes = 4 << 20;
   // Fails without CAP_NET_ADMIN, without which there is no XDP program either.
@@ -68,8 +68,8 @@ bool size_rings(int socket) {
          set_option(socket, XDP_TX_RING, XdpSocket::kTransmitEntries);
 }
 
-/// Linux takes a queue back some time after the socket that had it is closed (seen on 6.18), so that a NIC which is opened right
-/// after another one was closed must wait for it. An errno value.
+/// Linux takes a queue back some time after the socket that had it is closed (seen on 6.18), so that a NIC
+/// which is opened right after another one was closed must wait for it. An errno value.
 int bind_patiently(int socket, const sockaddr_xdp& address) {
   constexpr int kTries = 100;
   constexpr std::chrono::milliseconds kPause(10);

@@ -15,7 +15,8 @@
 
 namespace urnic::drivers {
 
-/// Memory that the kernel writes received frames into, and reads frames to send from, cut into frames of kFrameBytes.
+/// Memory that the kernel writes received frames into, and reads frames to send from, cut into frames of
+/// kFrameBytes.
 class Umem {
  public:
   static constexpr std::uint32_t kFrameBytes = 4096;

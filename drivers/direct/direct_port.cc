@@ -19,15 +19,16 @@ using namespace std::chrono_literals;
 using transport::wire::Mac;
 using Clock = std::chrono::steady_clock;
 
-/// So many frames to one station are a conversation: we ask for a link. After twice as many we ask again, and so on, and
-/// in the end after every kAskAgainAfter: a NIC may have come.
+/// So many frames to one station are a conversation: we ask for a link. After twice as many we ask again, and
+/// so on, and in the end after every kAskAgainAfter: a NIC may have come.
 constexpr std::uint32_t kConversation = 4;
 constexpr std::uint32_t kAskAgainAfter = 4096;
-/// For a link to a station, and for the first one from it. The keeper says sooner how it ended, if its thread has a turn.
+/// For a link to a station, and for the first one from it. The keeper says sooner how it ended, if its thread
+/// has a turn.
 constexpr auto kLinkPatience = 15s;
-/// The mark may wait after frames that a crowded switch has not forwarded yet; but it may also be lost. This is less than the ACK
-/// timeouts of programs (the shortest usual one is 67 ms). A frame that overtakes others is sent again, and the connection
-/// goes on.
+/// The mark may wait after frames that a crowded switch has not forwarded yet; but it may also be lost. This
+/// is less than the ACK timeouts of programs (the shortest usual one is 67 ms). A frame that overtakes others
+/// is sent again, and the connection goes on.
 constexpr auto kMarkPatience = 50ms;
 /// How many frames of one link come in a row while others have some, too.
 constexpr std::size_t kShare = 32;
@@ -136,8 +137,9 @@ void DirectPort::take_news() {
   last_key_ = kNoKey;
 }
 
-/// An unused link: what is in it must not be overtaken by what goes through the switch. But where the other end takes none of it from
-/// one time to the next, no program may be there any more, though its socket is still open in another one.
+/// An unused link: what is in it must not be overtaken by what goes through the switch. But where the other
+/// end takes none of it from one time to the next, no program may be there any more, though its socket is
+/// still open in another one.
 bool DirectPort::can_be_given_back(SendingLink& link) {
   const std::uint64_t untaken = link.ring.count_untaken();
   const std::uint64_t taken = link.ring.committed_frames() - untaken;
@@ -186,7 +188,8 @@ std::size_t DirectPort::receive(std::span<nic::ReceivedFrame> frames) {
   return count + receive_from_wire(frames.subspan(count));
 }
 
-/// While links have frames, or had some lately, the host's sockets are looked at in one round of a few: each look is a system call.
+/// While links have frames, or had some lately, the host's sockets are looked at in one round of a few: each
+/// look is a system call.
 bool DirectPort::may_pass_over_wire(std::size_t link_frames) {
   if (link_frames > 0) busy_rounds_left_ = kBusyRounds;
   const bool is_busy = busy_rounds_left_ > 0;
@@ -333,8 +336,9 @@ SendingLink* DirectPort::link_to(const Mac& destination) {
   return last_link_;
 }
 
-/// Sends the mark, if the switch has room for it now. It needs none where the station was sent nothing before, as is usual over
-/// the host's sockets: there a mark gets lost when the host has lost the address that it is sent from.
+/// Sends the mark, if the switch has room for it now. It needs none where the station was sent nothing
+/// before, as is usual over the host's sockets: there a mark gets lost when the host has lost the address
+/// that it is sent from.
 bool DirectPort::begin(SendingLink& link) {
   if (medium() == nic::Medium::kIp && stranger_at(link.peer).frames == 0) {
     link.ring.say_only_way();

@@ -22,15 +22,17 @@
 
 namespace urnic::drivers {
 
-/// Around the wire to the fabric's switch, or around the host's sockets. Everything goes by the wire at first. When a few frames
-/// went to one station, the port asks for a direct link to it. NICs of this fabric, or of this host, can have a link; virtual
-/// machines and stations beyond an uplink cannot. Sockets lose what a busy receiver does not take at once, and a link does
-/// not. So over sockets the port asks before the first frame, and takes no frame to that station until there is a link, or a refusal.
-/// Frames to that station then go into memory that both NICs share, and no third process touches them.
-/// Frames to groups, and frames whose destination is not known when their room is reserved, always go through the switch.
+/// Around the wire to the fabric's switch, or around the host's sockets. Everything goes by the wire at
+/// first. When a few frames went to one station, the port asks for a direct link to it. NICs of this fabric,
+/// or of this host, can have a link; virtual machines and stations beyond an uplink cannot. Sockets lose what
+/// a busy receiver does not take at once, and a link does not. So over sockets the port asks before the first
+/// frame, and takes no frame to that station until there is a link, or a refusal. Frames to that station then
+/// go into memory that both NICs share, and no third process touches them. Frames to groups, and frames whose
+/// destination is not known when their room is reserved, always go through the switch.
 ///
-/// A station that takes nothing costs the others nothing: only frames to this station find no room. They are lost in the
-/// end (Patience). While the wire is full, stations with a link have room. Where a link ends, the switch takes over again.
+/// A station that takes nothing costs the others nothing: only frames to this station find no room. They are
+/// lost in the end (Patience). While the wire is full, stations with a link have room. Where a link ends, the
+/// switch takes over again.
 class DirectPort final : public nic::PortAround {
  public:
   struct Config {

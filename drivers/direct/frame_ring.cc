@@ -12,9 +12,9 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kControlBytes = 4096;
 static_assert(sizeof(ring::Control) <= kControlBytes);
 
-/// A slot begins with the frame's length, and with whether its ICRC was left out. The frame begins so that the IP header of an
-/// Ethernet frame lies on a word, and the payload of most packets (no VLAN tag, IPv4, UDP, BTH) begins on a cache line: a wide store
-/// does not touch two.
+/// A slot begins with the frame's length, and with whether its ICRC was left out. The frame begins so that
+/// the IP header of an Ethernet frame lies on a word, and the payload of most packets (no VLAN tag, IPv4,
+/// UDP, BTH) begins on a cache line: a wide store does not touch two.
 using Length = std::uint32_t;
 constexpr Length kLacksIcrc = 1u << 31;
 static_assert(kMaxRingBytes < kLacksIcrc);
@@ -24,13 +24,13 @@ constexpr std::size_t kUsualHeaderBytes = kEthernetHeaderBytes + 20 + 8 + 12;
 static_assert(kFrameAt >= sizeof(Length) && (kFrameAt + kEthernetHeaderBytes) % 4 == 0);
 static_assert((kFrameAt + kUsualHeaderBytes) % kCacheLine == 0);
 
-/// After so many frames the producer shows what it has, before it is asked to: the consumer then works while the
-/// rest is written.
+/// After so many frames the producer shows what it has, before it is asked to: the consumer then works while
+/// the rest is written.
 constexpr std::uint64_t kShowEvery = 4;
 
-/// Asks for the lines of a slot that will be written soon: the consumer's processor has them, for it has read them. A
-/// store that waits for such a line holds up all that come after it. The builtin asks for them to be read, unless the
-/// compiler may use all instructions of this processor.
+/// Asks for the lines of a slot that will be written soon: the consumer's processor has them, for it has read
+/// them. A store that waits for such a line holds up all that come after it. The builtin asks for them to be
+/// read, unless the compiler may use all instructions of this processor.
 void prefetch_for_writing([[maybe_unused]] std::byte* slot, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += kCacheLine) {
 #if defined(__x86_64__)

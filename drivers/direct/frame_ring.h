@@ -27,17 +27,17 @@ struct RingGeometry {
 inline constexpr std::uint32_t kMaxRingSlots = 1024;
 inline constexpr std::size_t kMaxRingBytes = 3u << 20;
 
-/// A ring has one producer and one consumer, each a process. There is no lock in it, and each of them may end at any
-/// instruction: a frame is there when the producer has moved the head beyond it, and its slot is free when the
-/// consumer has moved the tail.
+/// A ring has one producer and one consumer, each a process. There is no lock in it, and each of them may end
+/// at any instruction: a frame is there when the producer has moved the head beyond it, and its slot is free
+/// when the consumer has moved the tail.
 ///
 /// What the other process wrote is not believed: each number is read once and must be possible. An impossible
 /// one makes the ring broken: it takes and gives nothing any more. The bytes of a frame can change while they
 /// are read.
 namespace ring {
 
-/// At the beginning of the memory, which starts with zeros. A word that one end writes has a cache line of its
-/// own.
+/// At the beginning of the memory, which starts with zeros. A word that one end writes has a cache line of
+/// its own.
 struct Control {
   alignas(64) std::atomic<std::uint64_t> head;      ///< frames shown since the beginning; the producer's
   alignas(64) std::atomic<std::uint64_t> tail;      ///< slots given back since the beginning; the consumer's
@@ -101,13 +101,13 @@ class RingProducer {
 /// The end that reads frames. One thread at a time. Does not own the memory.
 class RingConsumer {
  public:
-  /// With `must_have_icrc`, each frame is given out as one with an ICRC, also if the producer left the ICRC out: the receiver's
-  /// check then finds it wrong.
+  /// With `must_have_icrc`, each frame is given out as one with an ICRC, also if the producer left the ICRC
+  /// out: the receiver's check then finds it wrong.
   RingConsumer(std::span<std::byte> memory, const RingGeometry& geometry, bool must_have_icrc = false);
 
-  /// Gives back what the last call returned, and returns up to `frames.size()` frames. They are not longer than
-  /// the geometry says, and stay where they are until the next call; those too short for an Ethernet header are left
-  /// out and counted.
+  /// Gives back what the last call returned, and returns up to `frames.size()` frames. They are not longer
+  /// than the geometry says, and stay where they are until the next call; those too short for an Ethernet
+  /// header are left out and counted.
   std::size_t receive(std::span<nic::ReceivedFrame> frames);
 
   /// Tells the producer on which processor of the host our program last polled and found nothing.

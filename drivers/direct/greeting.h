@@ -29,9 +29,9 @@ struct Hello {
   std::uint32_t incarnation = 0;  ///< of the NIC that says it: another one may have had the same MAC before
 };
 
-/// The NIC that will receive answers with it. From then on the socket carries nothing but a byte from the sender whenever
-/// the receiver sleeps and is to be woken: sending one never waits, whatever the other process does, as writing to a
-/// descriptor of its could.
+/// The NIC that will receive answers with it. From then on the socket carries nothing but a byte from the
+/// sender whenever the receiver sleeps and is to be woken: sending one never waits, whatever the other
+/// process does, as writing to a descriptor of its could.
 struct Welcome {
   std::uint32_t magic = kLinkMagic;
   std::uint32_t version = kLinkVersion;
@@ -41,7 +41,8 @@ struct Welcome {
   std::array<std::byte, 3> reserved{};
 };
 
-/// Sends one message, with a descriptor unless that is negative; false when the other end does not take it at once.
+/// Sends one message, with a descriptor unless that is negative; false when the other end does not take it at
+/// once.
 bool send_message(int socket, std::span<const std::byte> message, int descriptor = -1);
 /// Whether a message of exactly that length came.
 bool receive_message(int socket, std::span<std::byte> message);
@@ -49,8 +50,9 @@ bool receive_message(int socket, std::span<std::byte> message);
 /// Descriptors too many are closed.
 std::optional<Descriptor> receive_with_descriptor(int socket, std::span<std::byte> message);
 
-/// A socket at `path`, which may be an abstract name (drivers/unix_address.h), where other NICs ask for links; it
-/// never blocks. It replaces a file that a process which has ended left there. EADDRINUSE: a process serves it.
+/// A socket at `path`, which may be an abstract name (drivers/unix_address.h), where other NICs ask for
+/// links; it never blocks. It replaces a file that a process which has ended left there. EADDRINUSE: a
+/// process serves it.
 Result<Descriptor, Error> listen_for_links(const std::string& path);
 /// After its end.
 void remove_link_socket(const std::string& path);

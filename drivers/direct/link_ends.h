@@ -16,7 +16,8 @@
 
 namespace urnic::drivers {
 
-/// A link to another NIC. The port's thread uses it; the keeper's thread makes and destroys it, and sets the flags.
+/// A link to another NIC. The port's thread uses it; the keeper's thread makes and destroys it, and sets the
+/// flags.
 struct SendingLink {
   SendingLink(const transport::wire::Mac& to, std::uint64_t name, RingMemory ring_memory,
               const RingGeometry& geometry)

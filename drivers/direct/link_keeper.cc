@@ -25,11 +25,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// For an answer, which another thread gives. It is waited for longer where that only waits for its turn on a processor.
+/// For an answer, which another thread gives. It is waited for longer where that only waits for its turn on a
+/// processor.
 constexpr auto kHandshakePatience = 1s;
 constexpr auto kRefusalLasts = 1s;
 constexpr int kHandshakePollMs = 100;
-/// A sender that finds the ring full waits for the other process: 64 KiB messages are 1.4 times as fast with 512 slots as with
+/// A sender that finds the ring full waits for the other process: 64 KiB messages are 1.4 times as fast with
+/// 512 slots as with
 /// 128. But a NIC that talks to many does not need so much memory for each of them.
 constexpr std::size_t kRoomyLinks = 4;
 constexpr std::uint32_t kRoomySlots = 512;

@@ -21,19 +21,22 @@
 
 namespace urnic::drivers {
 
-/// A thread that talks to the keepers of other NICs. A link carries frames one way: the NIC that wants to send makes it, so
-/// two that begin at the same moment do not meet. The NIC that will receive may refuse.
+/// A thread that talks to the keepers of other NICs. A link carries frames one way: the NIC that wants to
+/// send makes it, so two that begin at the same moment do not meet. The NIC that will receive may refuse.
 ///
-/// Each NIC listens on a Unix socket that is named after its MAC. The connection stays as long as the link, and tells
-/// each side of the other's end; where other processes have inherited it, the end of the process itself tells. Where that cannot
-/// be seen either, as in another PID namespace, the next NIC with that MAC tells, or that nothing is taken for long.
+/// Each NIC listens on a Unix socket that is named after its MAC. The connection stays as long as the link,
+/// and tells each side of the other's end; where other processes have inherited it, the end of the process
+/// itself tells. Where that cannot be seen either, as in another PID namespace, the next NIC with that MAC
+/// tells, or that nothing is taken for long.
 ///
-/// The port gets links by take_news() and gives each one back when it is over: only then the keeper destroys it.
+/// The port gets links by take_news() and gives each one back when it is over: only then the keeper destroys
+/// it.
 class LinkKeeper {
  public:
   using Mac = transport::wire::Mac;
 
-  /// Links that a NIC has at most, each way. A NIC that finds no place at another one sends through the switch.
+  /// Links that a NIC has at most, each way. A NIC that finds no place at another one sends through the
+  /// switch.
   static constexpr std::size_t kMaxSending = 32;
   static constexpr std::size_t kMaxReceiving = 64;
   /// NICs that the port asks for at once, at most.
@@ -46,11 +49,13 @@ class LinkKeeper {
     std::uint32_t max_frame_bytes = 0;
     /// The path of the socket of the NIC with that MAC.
     std::function<std::string(const Mac&)> socket_of;
-    /// Frames that come over links must have their ICRC: something between the link and the NIC looks at frames or changes them.
+    /// Frames that come over links must have their ICRC: something between the link and the NIC looks at
+    /// frames or changes them.
     bool must_have_icrc = false;
     /// A link on which nothing was sent for so long is given back.
     std::chrono::milliseconds unused_after = std::chrono::seconds(10);
-    /// Takes a line for people, once: that there are as many links as there may be. Called by the keeper's thread.
+    /// Takes a line for people, once: that there are as many links as there may be. Called by the keeper's
+    /// thread.
     std::function<void(const std::string& line)> tell = {};
   };
 
@@ -71,7 +76,8 @@ class LinkKeeper {
     std::vector<ReceivingLink*> receiving;
     std::vector<Mac> refused;  ///< there is no link to these for now; at most kMaxRefused
   };
-  /// How often a NIC that is there got no link, because one of the two has as many as it may, or the other one makes none.
+  /// How often a NIC that is there got no link, because one of the two has as many as it may, or the other
+  /// one makes none.
   std::uint64_t refused_links() const { return refused_links_.load(std::memory_order_relaxed); }
   /// Whether there are new links or refusals, or a flag of a link was set.
   bool has_news() const { return has_news_.load(std::memory_order_acquire); }

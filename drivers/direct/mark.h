@@ -11,18 +11,20 @@
 
 namespace urnic::drivers {
 
-/// Frames by the wire take their time. So the receiver reads a link only when the mark has come by the wire, after the frames: no
-/// frame overtakes another. Where no frame went by the wire before, the ring says so, and there is no mark.
+/// Frames by the wire take their time. So the receiver reads a link only when the mark has come by the wire,
+/// after the frames: no frame overtakes another. Where no frame went by the wire before, the ring says so,
+/// and there is no mark.
 struct Mark {
   transport::wire::Mac to;
   transport::wire::Mac from;
   std::uint64_t nonce = 0;  ///< names the link
 };
 
-/// What a mark looks like. Through a fabric's switch it is an Ethernet frame of type 0x88b5 (IEEE 802, local experimental
-/// EtherType 1); others than urnic drop it. Over the host's sockets it is a RoCEv2 packet to the queue pair 0 of the
-/// other NIC's share, with an opcode that IBTA leaves to manufacturers (0xc0 to 0xff) and without ICRC. It leaves and arrives
-/// like other packets; it may overtake only packets of the other IP version.
+/// What a mark looks like. Through a fabric's switch it is an Ethernet frame of type 0x88b5 (IEEE 802, local
+/// experimental EtherType 1); others than urnic drop it. Over the host's sockets it is a RoCEv2 packet to the
+/// queue pair 0 of the other NIC's share, with an opcode that IBTA leaves to manufacturers (0xc0 to 0xff) and
+/// without ICRC. It leaves and arrives like other packets; it may overtake only packets of the other IP
+/// version.
 class MarkForm {
  public:
   static constexpr std::size_t kMaxBytes = 128;

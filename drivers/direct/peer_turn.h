@@ -8,13 +8,13 @@
 
 namespace urnic::drivers {
 
-/// On a machine where many threads want few processors a process may not run for longer than a connection's retries take. What was
-/// sent to it lies in memory, and is not lost. It is waited for as long as one of its threads runs or wants to, and for 10 s at most:
-/// it may run, and never look.
+/// On a machine where many threads want few processors a process may not run for longer than a connection's
+/// retries take. What was sent to it lies in memory, and is not lost. It is waited for as long as one of its
+/// threads runs or wants to, and for 10 s at most: it may run, and never look.
 class PeerTurn {
  public:
-  /// Frames wait; `taken` others were taken before. Whether the process would take them if it had its turn. Asks the kernel, at most
-  /// once a millisecond; false of 0, a process that is not known.
+  /// Frames wait; `taken` others were taken before. Whether the process would take them if it had its turn.
+  /// Asks the kernel, at most once a millisecond; false of 0, a process that is not known.
   bool is_awaited(pid_t process, std::uint64_t taken);
 
  private:
@@ -29,8 +29,8 @@ class PeerTurn {
   bool wants_processor_ = false;
 };
 
-/// Whether a thread of the process runs or wants to. False of those that /proc does not show. Asks the kernel without the C
-/// library's functions, which librspreload replaces.
+/// Whether a thread of the process runs or wants to. False of those that /proc does not show. Asks the kernel
+/// without the C library's functions, which librspreload replaces.
 bool wants_processor(pid_t process);
 
 }  // namespace urnic::drivers

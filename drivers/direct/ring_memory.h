@@ -10,13 +10,14 @@
 
 namespace urnic::drivers {
 
-/// From a file without a name, of a size that no process can change: cutting it would end the other process by SIGBUS.
+/// From a file without a name, of a size that no process can change: cutting it would end the other process
+/// by SIGBUS.
 class RingMemory {
  public:
   /// Zeroed. The error is the system's.
   static Result<RingMemory, Error> create(std::size_t bytes);
-  /// Takes a file that another process handed over, and closes it. EINVAL when it is not exactly so long, or can be cut;
-  /// otherwise the system's error.
+  /// Takes a file that another process handed over, and closes it. EINVAL when it is not exactly so long, or
+  /// can be cut; otherwise the system's error.
   static Result<RingMemory, Error> adopt(Descriptor file, std::size_t bytes);
 
   RingMemory(RingMemory&& other) noexcept;

@@ -14,8 +14,8 @@ namespace urnic::drivers {
 /// in the interface's network namespace and a running EAL. The interface hears everything (promiscuous mode)
 /// while the port is open, because the NIC's MAC is not the interface's; nothing else about it changes.
 ///
-/// The host's own stack stays on the interface: the port sees what the host sends there too, and so does every
-/// port on the interface, whichever process it is in.
+/// The host's own stack stays on the interface: the port sees what the host sends there too, and so does
+/// every port on the interface, whichever process it is in.
 Result<std::unique_ptr<nic::PacketPort>, Error> open_af_packet(const std::string& interface,
                                                                std::uint16_t link_mtu);
 

@@ -19,10 +19,10 @@ constexpr std::uint64_t feature(unsigned bit) {
 constexpr unsigned kVersion1 = 32;  // VIRTIO_F_VERSION_1
 constexpr unsigned kInOrder = 35;   // VIRTIO_F_IN_ORDER
 
-// What every back must offer, and DPDK's do: the layout of virtio 1, and buffers used in their order. That order is
-// the fastest here, and the driver then looks up nothing by numbers that the back writes. Not frames that span
-// several receive buffers (VIRTIO_NET_F_MRG_RXBUF): if a back claims more of them than there are, the
-// driver looks for them without end (22.11).
+// What every back must offer, and DPDK's do: the layout of virtio 1, and buffers used in their order. That
+// order is the fastest here, and the driver then looks up nothing by numbers that the back writes. Not frames
+// that span several receive buffers (VIRTIO_NET_F_MRG_RXBUF): if a back claims more of them than there are,
+// the driver looks for them without end (22.11).
 constexpr std::uint64_t kFeatures = feature(kVersion1) | feature(kInOrder);
 
 constexpr int kPollMs = 1;

@@ -12,8 +12,8 @@
 
 namespace urnic::drivers {
 
-/// What a front tells its back: all that another back needs to work on the same rings, except the memory they are
-/// in (see LentMemory).
+/// What a front tells its back: all that another back needs to work on the same rings, except the memory they
+/// are in (see LentMemory).
 struct VhostSetup {
   struct Ring {
     std::uint32_t size = 0;

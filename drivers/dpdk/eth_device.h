@@ -1,5 +1,5 @@
-// EthDevice: one device of DPDK, virtual or a PCI card, with one receive and one transmit queue and packet buffers of its
-// own.
+// EthDevice: one device of DPDK, virtual or a PCI card, with one receive and one transmit queue and packet
+// buffers of its own.
 #pragma once
 
 #include <rte_ethdev.h>

@@ -13,12 +13,12 @@
 
 namespace urnic::drivers {
 
-/// Memory for the rings and the frame buffers of one front, and for nothing else, in a file of its own. The back
-/// gets the file, so it can read and write all of it at any time: no pointer that this process follows may be
-/// inside. DPDK would lend its whole heap, with the descriptors of buffers and pools.
+/// Memory for the rings and the frame buffers of one front, and for nothing else, in a file of its own. The
+/// back gets the file, so it can read and write all of it at any time: no pointer that this process follows
+/// may be inside. DPDK would lend its whole heap, with the descriptors of buffers and pools.
 ///
-/// Parts are given out on the thread that makes the device and live as long as this object. The file is sealed:
-/// the back cannot cut it, which would end this process by SIGBUS.
+/// Parts are given out on the thread that makes the device and live as long as this object. The file is
+/// sealed: the back cannot cut it, which would end this process by SIGBUS.
 class LentMemory {
  public:
   /// The error is the system's. `bytes` is rounded up to whole pages.

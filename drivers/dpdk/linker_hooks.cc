@@ -80,7 +80,8 @@ unsigned __wrap_eal_cpu_socket_id(unsigned cpu) {
 }
 
 // The vhost library talks to whatever front answers at its path, and maps what that lends. A front of another
-// user is left at once. The library tries again later with the same descriptor, which must not be connected then.
+// user is left at once. The library tries again later with the same descriptor, which must not be connected
+// then.
 int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
   const int result = __real_connect(socket, address, bytes);
   const bool is_connected = result == 0 || errno == EISCONN;
@@ -98,8 +99,8 @@ int __wrap_connect(int socket, const sockaddr* address, socklen_t bytes) {
   return -1;
 }
 
-// A mapping keeps its file open, whatever a child closes: a packet socket would go on to receive, and a card would stay in use.
-// EAL's own memory stays: DPDK looks at it when a process exits.
+// A mapping keeps its file open, whatever a child closes: a packet socket would go on to receive, and a card
+// would stay in use. EAL's own memory stays: DPDK looks at it when a process exits.
 void* __wrap_mmap64(void* wanted, size_t bytes, int protection, int flags, int file, off64_t offset) {
   void* const start = __real_mmap64(wanted, bytes, protection, flags, file, offset);
   struct stat status {};
@@ -108,7 +109,8 @@ void* __wrap_mmap64(void* wanted, size_t bytes, int protection, int flags, int f
   return start;
 }
 
-// EAL pins the thread that starts it, and keeps the others away from there. Our threads run where the process may.
+// EAL pins the thread that starts it, and keeps the others away from there. Our threads run where the process
+// may.
 int __wrap_pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t* processors) {
   return on_thread_of_dpdk() ? 0 : __real_pthread_setaffinity_np(thread, bytes, processors);
 }
@@ -123,8 +125,8 @@ int __wrap_setsockopt(int socket, int level, int name, const void* value, sockle
   return __real_setsockopt(socket, level, name, value, bytes);
 }
 
-// A front lends its back the rings, which net_virtio_user takes from DPDK's heap under names such as "port0_vq1"
-// and "port0_vq1_hdr": here they come from memory that has nothing else in it (see LentMemory).
+// A front lends its back the rings, which net_virtio_user takes from DPDK's heap under names such as
+// "port0_vq1" and "port0_vq1_hdr": here they come from memory that has nothing else in it (see LentMemory).
 const rte_memzone* __wrap_rte_memzone_reserve_aligned(const char* name, size_t bytes, int socket,
                                                       unsigned flags, unsigned alignment) {
   using urnic::drivers::LentMemory;

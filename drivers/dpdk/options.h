@@ -11,7 +11,8 @@ inline constexpr std::uint16_t kMaxLinkMtu = 9600;
 
 struct DpdkOptions {
   bool verbose = false;  ///< let EAL and its drivers print to stderr
-  /// Address space for rings and packet buffers, in MiB. Only what a pool touches becomes resident, except for a PCI card.
+  /// Address space for rings and packet buffers, in MiB. Only what a pool touches becomes resident, except
+  /// for a PCI card.
   unsigned memory_mib = 128;
   /// The one PCI card that DPDK may touch ("0000:03:00.0"), or none.
   std::string pci_address = {};

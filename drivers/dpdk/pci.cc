@@ -20,7 +20,8 @@ namespace urnic::drivers {
 namespace {
 
 constexpr std::uint16_t kCardRingEntries = 512;
-// What the port itself may hold (four bursts), and what drivers hold back: those that work with vectors refill late.
+// What the port itself may hold (four bursts), and what drivers hold back: those that work with vectors
+// refill late.
 constexpr std::uint32_t kCardBuffers = 2u * kCardRingEntries + 2u * 4 * 64;
 // A checksum of Ethernet, and two VLAN tags.
 constexpr std::uint32_t kTrailerBytes = 4 + 2 * 4;
@@ -55,8 +56,8 @@ class CardMedium final : public Medium {
   Clock::time_point sent_last_;
 };
 
-/// Frames that leave before the cable is there are lost, and the first frames ask for neighbors. The port opens even
-/// without a cable.
+/// Frames that leave before the cable is there are lost, and the first frames ask for neighbors. The port
+/// opens even without a cable.
 void await_cable(std::uint16_t port_id) {
   const auto end = Clock::now() + kCablePatience;
   rte_eth_link state{};

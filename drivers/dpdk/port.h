@@ -50,12 +50,12 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
-/// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the whole
-/// queue, and every frame that finds no room from then on until it takes one.
+/// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the
+/// whole queue, and every frame that finds no room from then on until it takes one.
 ///
-/// The first peer misses nothing: until it is there, or kFirstPeerPatience is over, reserve() comes up empty. A program
-/// asks for its peer's address with its first message and repeats that a few times in a second, while a switch
-/// that is a vhost-user back, as Open vSwitch, looks for its front only once a second.
+/// The first peer misses nothing: until it is there, or kFirstPeerPatience is over, reserve() comes up empty.
+/// A program asks for its peer's address with its first message and repeats that a few times in a second,
+/// while a switch that is a vhost-user back, as Open vSwitch, looks for its front only once a second.
 class DpdkPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -85,7 +85,8 @@ class DpdkPort final : public nic::PacketPort {
   using Clock = std::chrono::steady_clock;
 
   static constexpr std::uint16_t kBurst = 64;
-  /// Open vSwitch on a crowded machine was seen to take two seconds from the first connection to the first frame.
+  /// Open vSwitch on a crowded machine was seen to take two seconds from the first connection to the first
+  /// frame.
   static constexpr auto kFirstPeerPatience = std::chrono::seconds(3);
 
   /// A short array of buffers.

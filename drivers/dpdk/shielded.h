@@ -28,8 +28,8 @@ class ShieldedThread {
   ShieldedThread& operator=(const ShieldedThread&) = delete;
   ~ShieldedThread() { join(); }
 
-  /// `task` must end by itself, or the destructor waits without end. One task at a time. `name` has at most 15
-  /// bytes.
+  /// `task` must end by itself, or the destructor waits without end. One task at a time. `name` has at most
+  /// 15 bytes.
   Result<void, Error> start(const char* name, std::function<void()> task);
   /// Waits for the end of the task, if there is one.
   void join();

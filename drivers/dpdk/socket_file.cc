@@ -73,7 +73,8 @@ Result<void, Error> check_free(const std::string& path) {
   }
 }
 
-// A user that may open a folder may lock it. So in a folder like /tmp another user could keep our lock away without end.
+// A user that may open a folder may lock it. So in a folder like /tmp another user could keep our lock away
+// without end.
 Result<Descriptor, Error> folder_to_lock(int folder_fd) {
   struct stat status {};
   const bool is_closed = fstat(folder_fd, &status) == 0 && status.st_uid == geteuid() &&

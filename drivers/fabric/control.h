@@ -15,7 +15,8 @@ namespace urnic::drivers {
 
 // A connection carries one request and one answer, a message each (SOCK_SEQPACKET). Requests are words:
 //
-//   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes; the answer is kSwitchedPort
+//   port SLOT MTU   have a port for the NIC in that slot, whose IP packets have at most MTU bytes; the answer
+//   is kSwitchedPort
 //                   where all its frames have to come to the switch, and otherwise nothing. A descriptor may come with it: a file
 //                   of last words (nic/host/last_words_table.h), which the switch sends when the process has ended
 //   trunk NUMBER    have a port for the switch with that number; the answer is the MTU that it has to have
@@ -28,9 +29,9 @@ namespace urnic::drivers {
 
 inline constexpr std::string_view kSwitchedPort = "switched";
 
-/// Asks the switch that the files belong to, and sends a copy of the descriptor with the request, if it is one. Returns what the switch
-/// says after "ok". Waits ten seconds at most.
-/// ENOENT: the switch does not run. Otherwise the switch's own words (EIO), or the system's.
+/// Asks the switch that the files belong to, and sends a copy of the descriptor with the request, if it is
+/// one. Returns what the switch says after "ok". Waits ten seconds at most. ENOENT: the switch does not run.
+/// Otherwise the switch's own words (EIO), or the system's.
 Result<std::string, Error> ask_switch(const nic::SwitchFiles& files, std::string_view request,
                                       int descriptor = -1);
 

@@ -16,10 +16,10 @@ struct FabricPort {
 };
 
 /// Has the switch of the fabric `spec.target` that is for it make the port `spec.slot`, and starts
-/// `switch_program` on demand when that does not run. `link_mtu` is the NIC's, in bytes; EINVAL when the fabric carries less.
-/// Takes about 150 ms when the switch has to be started, and gives up after ten seconds. The errors are for a
-/// person. Safe from any thread. `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when the process
-/// was killed.
+/// `switch_program` on demand when that does not run. `link_mtu` is the NIC's, in bytes; EINVAL when the
+/// fabric carries less. Takes about 150 ms when the switch has to be started, and gives up after ten seconds.
+/// The errors are for a person. Safe from any thread. `last_words`, if any, is the file of a
+/// nic::LastWordsTable, which the switch reads when the process was killed.
 Result<FabricPort, Error> join_fabric(const nic::PortSpec& spec, std::uint16_t link_mtu,
                                       const std::string& switch_program, int last_words = -1);
 

@@ -27,8 +27,8 @@ class LearningSwitch final : public Switch {
   static constexpr auto kLearnAgainAfter = std::chrono::seconds(1);
   static_assert(kLearnAgainAfter < ForwardingTable::kMaxAge);
 
-  /// Where the last frame of a port went whose destination was known. What comes next is mostly of the same two
-  /// stations, and needs no look into the table.
+  /// Where the last frame of a port went whose destination was known. What comes next is mostly of the same
+  /// two stations, and needs no look into the table.
   struct LastWay {
     std::array<std::byte, 2 * transport::wire::Mac::kBytes> addresses{};  // destination and source
     PortSet targets = 0;

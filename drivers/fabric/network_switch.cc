@@ -64,7 +64,8 @@ void NetworkSwitch::send_from(PortNumber number, Round& round, network::Time now
   while (from.has_frames() && send(number, from.frames[from.next], now)) ++from.next;
 }
 
-/// False: the NIC has no room. It has some after one of its frames has been sent, or its pause is over: an event of the network's.
+/// False: the NIC has no room. It has some after one of its frames has been sent, or its pause is over: an
+/// event of the network's.
 bool NetworkSwitch::send(PortNumber number, std::span<const std::byte> frame, network::Time now) {
   const HostId host = *hosts_by_port_[number];
   Counters& counters = ports_[number].counters;

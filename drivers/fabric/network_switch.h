@@ -19,16 +19,18 @@
 
 namespace urnic::drivers {
 
-/// A frame takes the time, and has the fate, that the model in drivers/network gives it: it comes in at a host's port, is sent
-/// by that host's NIC, and leaves at the port of the host that it reaches. While the queue of a NIC has no room for a port's next
-/// frame, whether it is full or paused, the port is not read any further. A frame that reaches a host whose port has no room at
-/// that moment is dropped and counted, as a NIC does whose program is slow. Each frame is copied twice: into the network, and out of it.
+/// A frame takes the time, and has the fate, that the model in drivers/network gives it: it comes in at a
+/// host's port, is sent by that host's NIC, and leaves at the port of the host that it reaches. While the
+/// queue of a NIC has no room for a port's next frame, whether it is full or paused, the port is not read any
+/// further. A frame that reaches a host whose port has no room at that moment is dropped and counted, as a
+/// NIC does whose program is slow. Each frame is copied twice: into the network, and out of it.
 ///
-/// An address belongs without time limit to the host that sent from it last. The switch knows the first kMaxAddresses of
-/// ForwardingTable; frames to all others reach all hosts.
+/// An address belongs without time limit to the host that sent from it last. The switch knows the first
+/// kMaxAddresses of ForwardingTable; frames to all others reach all hosts.
 class NetworkSwitch final : public Switch, private network::Sink {
  public:
-  /// `topology` has passed check(). The outages of its links count from `start`. `faults` are its links', or null.
+  /// `topology` has passed check(). The outages of its links count from `start`. `faults` are its links', or
+  /// null.
   NetworkSwitch(network::Topology topology, std::unique_ptr<NetworkFaults> faults, Clock::time_point start);
 
   /// The port is that host's from now on; before, it is not read. A host has one port.

@@ -86,8 +86,8 @@ int spawn(const std::string& program, const std::vector<std::string>& arguments,
   return code;
 }
 
-/// What the switch says until it closes its end: that it is ready, or why it will never be. Nothing when it takes too long. A
-/// signal of the program's interrupts only the call.
+/// What the switch says until it closes its end: that it is ready, or why it will never be. Nothing when it
+/// takes too long. A signal of the program's interrupts only the call.
 std::optional<std::string> hear(int fd) {
   std::string said;
   std::array<char, 256> buffer;
@@ -105,7 +105,8 @@ std::optional<std::string> hear(int fd) {
   }
 }
 
-/// "NUMBER TEXT": an errno value and what is wrong. A program that says anything else is no switch of this version.
+/// "NUMBER TEXT": an errno value and what is wrong. A program that says anything else is no switch of this
+/// version.
 Error error_in(const std::string& said) {
   if (said.empty()) {
     return Error{.code = EIO,

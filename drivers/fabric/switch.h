@@ -15,8 +15,8 @@
 
 namespace urnic::drivers {
 
-/// What all switches have: ports, and the addresses that were seen at them. A round reads a burst from each port whose last
-/// burst has gone on. The derived class decides where a frame goes, and when.
+/// What all switches have: ports, and the addresses that were seen at them. A round reads a burst from each
+/// port whose last burst has gone on. The derived class decides where a frame goes, and when.
 ///
 /// Knows neither clock nor thread: one caller at a time.
 class Switch {
@@ -55,8 +55,9 @@ class Switch {
   /// A frame as if it came in at that port, without waiting: where there is no room for it, it is lost.
   virtual void inject(PortNumber from, std::span<const std::byte> frame, Clock::time_point now) = 0;
 
-  /// Arms the ports that are not, except those whose last burst has not gone on: they are not read before. True when
-  /// frames may be waiting already. A port stays armed, at no cost, until a round finds frames of it.
+  /// Arms the ports that are not, except those whose last burst has not gone on: they are not read before.
+  /// True when frames may be waiting already. A port stays armed, at no cost, until a round finds frames of
+  /// it.
   bool arm();
   /// The descriptor of this port was readable, whether or not a frame has come: it is armed again next time.
   void disarm(PortNumber number);

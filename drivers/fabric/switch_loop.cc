@@ -32,7 +32,8 @@ constexpr auto kPause = std::chrono::microseconds(20);
 /// How long the loop sleeps when something may happen that no descriptor tells.
 constexpr auto kPollPause = std::chrono::milliseconds(1);
 
-/// Has the kernel wake the calling thread when it is to, and not some 50 us later so that it can wake others with it.
+/// Has the kernel wake the calling thread when it is to, and not some 50 us later so that it can wake others
+/// with it.
 void ask_for_exact_timers() {
   prctl(PR_SET_TIMERSLACK, 1);
 }

@@ -17,8 +17,8 @@
 
 namespace urnic::drivers {
 
-/// Runs rounds while there are frames, and sleeps until one comes, or the switch has work without, when there were none for a
-/// moment, or at once where others want the core.
+/// Runs rounds while there are frames, and sleeps until one comes, or the switch has work without, when there
+/// were none for a moment, or at once where others want the core.
 class SwitchLoop {
  public:
   /// The error is the system's: no descriptors.

@@ -17,8 +17,8 @@
 
 namespace urnic::drivers {
 
-/// Written "drop:kind=ack:psn=7": an action, then what it needs and which packets it is for, in any order, each at most
-/// once. drivers/fault/FAULTS.md has all words.
+/// Written "drop:kind=ack:psn=7": an action, then what it needs and which packets it is for, in any order,
+/// each at most once. drivers/fault/FAULTS.md has all words.
 struct ExactFault {
   enum class Action : std::uint8_t { kDrop, kDuplicate, kReorder, kDelay, kCorrupt, kMarkCe, kSet };
 

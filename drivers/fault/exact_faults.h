@@ -16,8 +16,8 @@
 
 namespace urnic::drivers {
 
-/// Sees all frames of a line, both ways, in their order. Frames that are not RoCEv2 suffer nothing. What happens depends on the
-/// frames and the seed alone. Nothing allocates after construction.
+/// Sees all frames of a line, both ways, in their order. Frames that are not RoCEv2 suffer nothing. What
+/// happens depends on the frames and the seed alone. Nothing allocates after construction.
 class ExactFaults {
  public:
   /// More than a person writes by hand; FaultSpec::parse() refuses more.
@@ -44,8 +44,8 @@ class ExactFaults {
   /// Changes the bytes of that frame, or of a copy of it, as its fate says.
   void change(const Fate& fate, std::span<std::byte> frame);
 
-  /// For people: a line for each fault, which packet it hit first and how many, or that it hit none; and one more when the history
-  /// was full.
+  /// For people: a line for each fault, which packet it hit first and how many, or that it hit none; and one
+  /// more when the history was full.
   std::vector<std::string> report() const;
 
  private:

@@ -185,8 +185,8 @@ void FaultPort::commit(std::size_t length) {
   send_due();
 }
 
-/// Sends what waited long enough, as far as the port takes it. Never between a reserve and its commit, when the room would be used
-/// for it. A frame whose way is full keeps no other one waiting.
+/// Sends what waited long enough, as far as the port takes it. Never between a reserve and its commit, when
+/// the room would be used for it. A frame whose way is full keeps no other one waiting.
 void FaultPort::send_due() {
   FrameStash& stash = transmit_->stash;
   const Time time = now();

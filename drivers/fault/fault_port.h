@@ -31,9 +31,10 @@ struct FaultCounters {
   std::uint64_t spared = 0;  ///< went on at once, as there was no memory to hold it back
 };
 
-/// The faults of a FaultSpec around another port. A frame that still waits for later frames when traffic ends stays until there are more.
-/// A frame that is delayed by time goes when that is over, and next_due() says when. Frames that do not fit the bounded memory for held
-/// frames are spared, and counted. The statistics are the other port's: frames that this port lost were neither sent nor received.
+/// The faults of a FaultSpec around another port. A frame that still waits for later frames when traffic ends
+/// stays until there are more. A frame that is delayed by time goes when that is over, and next_due() says
+/// when. Frames that do not fit the bounded memory for held frames are spared, and counted. The statistics
+/// are the other port's: frames that this port lost were neither sent nor received.
 class FaultPort final : public nic::PortAround {
  public:
   /// Takes a line for people: what the exact faults hit, and whether frames were spared.
@@ -48,7 +49,8 @@ class FaultPort final : public nic::PortAround {
   bool may_hold_frames() const override {
     return has_taken_burst_ || inner().may_hold_frames() || (receive_ && receive_->stash.has_due(now()));
   }
-  /// For frames with ICRC: the receiver of a damaged frame must be able to notice. Frames that are received must have theirs, too.
+  /// For frames with ICRC: the receiver of a damaged frame must be able to notice. Frames that are received
+  /// must have theirs, too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;

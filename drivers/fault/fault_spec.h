@@ -12,8 +12,8 @@
 namespace urnic::drivers {
 
 /// Which frames suffer, how often and by what dice, and which packets suffer exactly. Written
-/// "loss=0.01,dup=0.005,seed=7,drop:psn=7": keys in any order, each at most once, those left out keep their defaults; any number of
-/// exact faults.
+/// "loss=0.01,dup=0.005,seed=7,drop:psn=7": keys in any order, each at most once, those left out keep their
+/// defaults; any number of exact faults.
 struct FaultSpec {
   enum class Direction : std::uint8_t { kTransmit, kReceive, kBoth };
 

@@ -24,8 +24,9 @@ class FrameRepair {
   /// ECN "congestion experienced" in the IP header, which no ICRC covers.
   void mark_ce();
 
-  /// Makes the UDP checksum fit, where there is one, and the ICRC as well if `is_icrc_right`: one that was right before is so again,
-  /// and one that was wrong is as wrong. So the identification of an IPv4 header need not be known, which a socket hides.
+  /// Makes the UDP checksum fit, where there is one, and the ICRC as well if `is_icrc_right`: one that was
+  /// right before is so again, and one that was wrong is as wrong. So the identification of an IPv4 header
+  /// need not be known, which a socket hides.
   void finish(bool is_icrc_right);
 
  private:

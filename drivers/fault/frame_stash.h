@@ -24,14 +24,16 @@ class FrameStash {
     std::uint32_t gap = 0;
     transport::Time earliest{};
   };
-  /// Copies a frame. Returns the copy, to be changed at will before the next call, or nothing when all slots are taken.
+  /// Copies a frame. Returns the copy, to be changed at will before the next call, or nothing when all slots
+  /// are taken.
   std::span<std::byte> add(std::span<const std::byte> frame, When when);
 
   /// A frame goes by those that wait.
   void pass();
 
   bool has_due(transport::Time now) const { return first_due(now) != nullptr; }
-  /// Of the frames that are due the one that became so by time first, or else the longest held; empty when none is.
+  /// Of the frames that are due the one that became so by time first, or else the longest held; empty when
+  /// none is.
   std::span<const std::byte> due(transport::Time now) const;
   /// Takes that one. Its bytes stay valid until release_taken().
   std::optional<std::span<const std::byte>> take_due(transport::Time now);

@@ -30,15 +30,16 @@ struct FrameFate {
   bool is_held_back() const { return behind > 0 || delay != transport::Duration{}; }
 };
 
-/// Sees all frames of a line, both ways, in their order: what a NIC sends and receives, or what passes a link. What happens depends on the frames
-/// and the seed alone. IP packets are hurt only after their UDP header: if the headers before were hurt, the host would
-/// send the packet elsewhere. Exact faults know the packets' bytes, and do what they say on either medium. Nothing allocates after
-/// construction.
+/// Sees all frames of a line, both ways, in their order: what a NIC sends and receives, or what passes a
+/// link. What happens depends on the frames and the seed alone. IP packets are hurt only after their UDP
+/// header: if the headers before were hurt, the host would send the packet elsewhere. Exact faults know the
+/// packets' bytes, and do what they say on either medium. Nothing allocates after construction.
 class LineFaults {
  public:
   LineFaults(const FaultSpec& spec, nic::Medium medium);
 
-  /// What happens to the next frame of this way. The dice are thrown for each frame, but spare one that an exact fault hits.
+  /// What happens to the next frame of this way. The dice are thrown for each frame, but spare one that an
+  /// exact fault hits.
   FrameFate judge(Way way, std::span<const std::byte> frame);
   /// Changes the bytes of that frame, or of a copy of it, of its new length.
   void change(const FrameFate& fate, std::span<std::byte> frame);

@@ -16,9 +16,9 @@
 
 namespace urnic::drivers {
 
-/// Each link that has faults (Link::faults) is a line: what goes from the first of its ends to the second is "sent" (direction=tx), the rest
-/// "received". Dice spare the Ethernet header, whose damage no switch would pass on. What is delayed or held back has no limit but the
-/// network's own.
+/// Each link that has faults (Link::faults) is a line: what goes from the first of its ends to the second is
+/// "sent" (direction=tx), the rest "received". Dice spare the Ethernet header, whose damage no switch would
+/// pass on. What is delayed or held back has no limit but the network's own.
 class NetworkFaults final : public network::LinkFaults {
  public:
   /// The error (EINVAL) says which link and what is wrong. Null when no link has faults.

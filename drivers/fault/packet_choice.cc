@@ -17,7 +17,8 @@ using transport::wire::Operation;
 
 constexpr std::size_t kOpcodes = Opcodes().size();
 
-/// A word for packets: an opcode belongs to it by its row of the table, an acknowledgement by its syndrome as well.
+/// A word for packets: an opcode belongs to it by its row of the table, an acknowledgement by its syndrome as
+/// well.
 struct Kind {
   std::string_view name;
   bool (*includes)(const OpcodeInfo& row);

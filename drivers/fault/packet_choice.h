@@ -40,7 +40,8 @@ struct PacketChoice {
   /// Narrows the choice to packets of this kind, e.g. "read_response"; false when there is no such kind.
   bool narrow_to_kind(std::string_view name);
   /// Narrows it to an opcode by its name in lower case with '_' for blanks, with or without the service
-  /// ("rc_send_middle", "send_middle": this opcode of every service), or by its number ("0x01"); false when there is none.
+  /// ("rc_send_middle", "send_middle": this opcode of every service), or by its number ("0x01"); false when
+  /// there is none.
   bool narrow_to_opcode(std::string_view name);
 
   /// Narrows it to packets that have the field.

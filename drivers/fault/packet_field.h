@@ -32,8 +32,8 @@ std::string packet_field_names();
 /// Whether packets of this opcode have the field.
 bool has_packet_field(const PacketField& field, transport::wire::Opcode opcode);
 
-/// Writes `value` into the field of a packet that begins with its BTH. False, and nothing is written, when the packet has no such
-/// header, by its opcode or by its length.
+/// Writes `value` into the field of a packet that begins with its BTH. False, and nothing is written, when
+/// the packet has no such header, by its opcode or by its length.
 bool write_packet_field(const PacketField& field, std::uint64_t value, std::span<std::byte> packet);
 
 }  // namespace urnic::drivers

@@ -46,8 +46,9 @@ PacketHistory::Flow* PacketHistory::flow_of(const Packet& packet) {
   return &flows_.emplace(key, Flow{.number = ++count, .source = packet.source}).first->second;
 }
 
-/// Finds the requests, the other way and between the same addresses, that this answer fits best, and returns their first PSN. The
-/// answer's PSN is one of theirs, or a little higher (a READ request stands for the PSNs of its whole answer). Of several the latest.
+/// Finds the requests, the other way and between the same addresses, that this answer fits best, and returns
+/// their first PSN. The answer's PSN is one of theirs, or a little higher (a READ request stands for the PSNs
+/// of its whole answer). Of several the latest.
 Psn PacketHistory::origin_of_answer(const Packet& packet) const {
   const Flow* best = nullptr;
   std::int32_t best_excess = 0;

@@ -23,9 +23,10 @@ enum class Part : std::uint8_t {
   kNeither,  ///< a CNP, whose PSN means nothing
 };
 
-/// A packet on the wire names only the queue pair that it goes to, and its PSN. Both directions of a connection still
-/// belong together: an answer has the PSN of a request that went the other way, between the same addresses. A
-/// flow is all that goes one way to one queue pair. Bounded; nothing allocates after construction.
+/// A packet on the wire names only the queue pair that it goes to, and its PSN. Both directions of a
+/// connection still belong together: an answer has the PSN of a request that went the other way, between the
+/// same addresses. A flow is all that goes one way to one queue pair. Bounded; nothing allocates after
+/// construction.
 class PacketHistory {
  public:
   /// Of one way. Packets to more queue pairs than that have no place.
@@ -44,8 +45,8 @@ class PacketHistory {
   struct Place {
     /// 1 for the first queue pair that a packet went to this way, 2 for the second, ...
     std::uint32_t queue_pair = 0;
-    /// From the first PSN of the requests: of its own flow, or of that which it answers. An answer to requests that
-    /// never came by counts from the first answer.
+    /// From the first PSN of the requests: of its own flow, or of that which it answers. An answer to
+    /// requests that never came by counts from the first answer.
     std::optional<std::int32_t> psn{};
     bool is_again =
         false;  ///< the flow had such a part (request, answer) with this PSN already, or with a later one

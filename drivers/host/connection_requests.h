@@ -14,8 +14,9 @@
 
 namespace urnic::drivers {
 
-/// Decides on packets that are for no process's own numbers. Only intact requests of the connection manager (REQ,
-/// SIDR_REQ) go on, whole and unchanged; a process that listens to nothing like it refuses it. Time is an argument.
+/// Decides on packets that are for no process's own numbers. Only intact requests of the connection manager
+/// (REQ, SIDR_REQ) go on, whole and unchanged; a process that listens to nothing like it refuses it. Time is
+/// an argument.
 class ConnectionRequests {
  public:
   using Time = EarlyRequests::Time;

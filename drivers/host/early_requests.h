@@ -21,8 +21,8 @@ struct RequestedService {
   RequestName name;
 };
 
-/// Programs often connect a moment before their peer listens (nic/rdma_cm/early_requests.cc), so a request waits for its
-/// listener. Time is an argument.
+/// Programs often connect a moment before their peer listens (nic/rdma_cm/early_requests.cc), so a request
+/// waits for its listener. Time is an argument.
 class EarlyRequests {
  public:
   using Time = std::chrono::steady_clock::time_point;

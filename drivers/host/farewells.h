@@ -16,9 +16,9 @@
 
 namespace urnic::drivers {
 
-/// The process has left a packet for each of its connections (nic/port/last_words.h): most often a DREQ, which is sent a few times
-/// until the peer's DREP comes. The packets are a process's, and may be anything: only messages between connection managers that end a
-/// connection are sent. Time is an argument.
+/// The process has left a packet for each of its connections (nic/port/last_words.h): most often a DREQ,
+/// which is sent a few times until the peer's DREP comes. The packets are a process's, and may be anything:
+/// only messages between connection managers that end a connection are sent. Time is an argument.
 class Farewells {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -46,8 +46,8 @@ class Farewells {
   std::vector<Farewell> farewells_;
 };
 
-/// The answer to a message for a process that is not there, an IP packet: DREP to a DREQ, so that the peer need not ask again,
-/// and REJ to a REP. Nothing to others.
+/// The answer to a message for a process that is not there, an IP packet: DREP to a DREQ, so that the peer
+/// need not ask again, and REJ to a REP. Nothing to others.
 std::optional<Farewells::Packet> answer_for_absent(const ManagementPacket& message);
 
 }  // namespace urnic::drivers

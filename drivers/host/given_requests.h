@@ -12,8 +12,9 @@
 
 namespace urnic::drivers {
 
-/// Names a request; the same for each repetition of it. For a REQ: the sender's GUID and its communication id. For a SIDR_REQ,
-/// which has no GUID: the end of the sender's GID and its request id, as in cm::CommunicationManager.
+/// Names a request; the same for each repetition of it. For a REQ: the sender's GUID and its communication
+/// id. For a SIDR_REQ, which has no GUID: the end of the sender's GID and its request id, as in
+/// cm::CommunicationManager.
 struct RequestName {
   std::uint64_t sender = 0;
   std::uint32_t id = 0;
@@ -25,8 +26,8 @@ struct RequestName {
   }
 };
 
-/// A peer asks again when an answer is lost, and only the process that gave the answer can give it again, whether it listens by
-/// then or not. Time is an argument.
+/// A peer asks again when an answer is lost, and only the process that gave the answer can give it again,
+/// whether it listens by then or not. Time is an argument.
 class GivenRequests {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -17,8 +17,8 @@
 
 namespace urnic::drivers {
 
-/// The port table of all NICs of the host together. An id is a slot's own, so it counts with its slot. Whatever a process
-/// asks for is fine: errors are errno values.
+/// The port table of all NICs of the host together. An id is a slot's own, so it counts with its slot.
+/// Whatever a process asks for is fine: errors are errno values.
 class HostPorts {
  public:
   using PortSpace = nic::rdma_cm::PortSpace;
@@ -30,10 +30,12 @@ class HostPorts {
   /// `seed` as PortTable's.
   explicit HostPorts(std::uint64_t seed) : table_(seed) {}
 
-  /// Lends the process so many ports, as SharedHost::take_lent() has them: from `first` on, or any for 0. Returns the first one.
-  /// EADDRINUSE: one of them is not free; EADDRNOTAVAIL: there are not so many in a row, or those are no such ports.
+  /// Lends the process so many ports, as SharedHost::take_lent() has them: from `first` on, or any for 0.
+  /// Returns the first one. EADDRINUSE: one of them is not free; EADDRNOTAVAIL: there are not so many in a
+  /// row, or those are no such ports.
   Result<std::uint16_t, int> lend(unsigned slot, PortSpace space, std::uint16_t first);
-  /// As SharedHost::bind(). EINVAL also for an id that has this port already; ENOSPC: the process has too many.
+  /// As SharedHost::bind(). EINVAL also for an id that has this port already; ENOSPC: the process has too
+  /// many.
   Result<std::uint16_t, int> bind(unsigned slot, PortSpace space, Binding binding);
   /// 0, or as SharedHost::listen(); EINVAL: the id does not have this port.
   int listen(unsigned slot, PortSpace space, std::uint16_t port, IdNumber id);

@@ -319,8 +319,8 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   send(connection, answer, request, descriptors);
 }
 
-/// The wanted slot, or any for 0. The error is an errno value: EBUSY when that slot is taken, EUSERS when all are, or the error of
-/// opening sockets for a new one.
+/// The wanted slot, or any for 0. The error is an errno value: EBUSY when that slot is taken, EUSERS when all
+/// are, or the error of opening sockets for a new one.
 Result<unsigned, int> HostSwitch::provide_slot(unsigned wanted, Clock::time_point now) {
   if (wanted != 0) {
     while (group_.slots() <= wanted) {
@@ -424,8 +424,8 @@ bool HostSwitch::hand_over(unsigned slot, std::span<const std::byte> packet) {
 
 // --- Processes that have ended ---
 
-/// A process may close the connection and live on. Where the switch cannot know whether the process lives, it takes the end of
-/// the connection for the end of the process.
+/// A process may close the connection and live on. Where the switch cannot know whether the process lives, it
+/// takes the end of the connection for the end of the process.
 void HostSwitch::speak_for_ended(Clock::time_point now) {
   std::erase_if(endings_, [&](Ending& ending) {
     pollfd process{.fd = ending.process.get(), .events = POLLIN, .revents = 0};
@@ -439,7 +439,8 @@ void HostSwitch::speak_for_ended(Clock::time_point now) {
   sender_.flush();
 }
 
-/// A member of a switch before this one may be about to join: only of one that has ended is it known that no answer will come.
+/// A member of a switch before this one may be about to join: only of one that has ended is it known that no
+/// answer will come.
 void HostSwitch::on_message_for_absent(unsigned slot, std::span<const std::byte> packet) {
   if (!ended_.test(slot)) return;
   const auto message = read_management_packet(packet);
@@ -469,8 +470,8 @@ bool HostSwitch::has_members() const {
   return std::ranges::any_of(connections_, [](const auto& connection) { return connection->slot != 0; });
 }
 
-/// Programs that clean up may remove the socket, and processes could not come any more. Members need this switch: it goes
-/// on under the old name.
+/// Programs that clean up may remove the socket, and processes could not come any more. Members need this
+/// switch: it goes on under the old name.
 void HostSwitch::keep_socket(Clock::time_point now) {
   if (now - looked_at_socket_ < kLookInterval) return;
   looked_at_socket_ = now;

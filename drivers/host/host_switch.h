@@ -33,16 +33,18 @@
 
 namespace urnic::drivers {
 
-/// A process becomes a member by a connection, and is one until it ends, or the connection does: a child that has a copy
-/// of it keeps nothing alive. The packets of its queue pairs never come here, as the kernel gives them to its own sockets. All
-/// that connection managers say comes here first, and goes on to members in the same order. All on one thread.
+/// A process becomes a member by a connection, and is one until it ends, or the connection does: a child that
+/// has a copy of it keeps nothing alive. The packets of its queue pairs never come here, as the kernel gives
+/// them to its own sockets. All that connection managers say comes here first, and goes on to members in the
+/// same order. All on one thread.
 class HostSwitch final : private ConnectionRequests::Members {
  public:
   struct Config {
     nic::SwitchFiles files;
     SwitchStart start = SwitchStart::kByHand;
     std::uint16_t port = transport::wire::kRocePort;
-    /// Have another port where that one is another user's, or the kernel's: then the NIC is for programs of this host alone.
+    /// Have another port where that one is another user's, or the kernel's: then the NIC is for programs of
+    /// this host alone.
     bool may_be_elsewhere = false;
   };
 
@@ -53,8 +55,8 @@ class HostSwitch final : private ConnectionRequests::Members {
   HostSwitch(const HostSwitch&) = delete;
   HostSwitch& operator=(const HostSwitch&) = delete;
 
-  /// Serves until a client asks it to stop, `end_fd` becomes readable, or there has been no member for `linger`
-  /// (nothing: without end).
+  /// Serves until a client asks it to stop, `end_fd` becomes readable, or there has been no member for
+  /// `linger` (nothing: without end).
   void serve(int end_fd, std::optional<std::chrono::milliseconds> linger);
 
  private:

@@ -29,8 +29,8 @@ bool is_old_socket(const fs::path& path, std::chrono::seconds age) {
          std::time(nullptr) - status.st_mtime >= age.count();
 }
 
-// A datagram socket cannot connect to a socket of connections. The kernel says so (EPROTOTYPE) where a process has that open, and
-// refuses where none has. The process does not notice.
+// A datagram socket cannot connect to a socket of connections. The kernel says so (EPROTOTYPE) where a
+// process has that open, and refuses where none has. The process does not notice.
 bool has_no_listener(const fs::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

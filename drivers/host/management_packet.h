@@ -13,7 +13,8 @@
 
 namespace urnic::drivers {
 
-/// The identification of an IPv4 header, which the ICRC covers, is not known where a UDP socket received the packet.
+/// The identification of an IPv4 header, which the ICRC covers, is not known where a UDP socket received the
+/// packet.
 bool is_intact(const transport::wire::Frame& frame, transport::wire::IcrcIdentification& identifications);
 
 /// Whether it is a datagram for queue pair 1, as long as a management datagram.

@@ -46,7 +46,8 @@ constexpr std::chrono::milliseconds kNextSwitchPatience(5000);
 /// Between attempts to join the next switch, while what keeps it from running goes on.
 constexpr std::chrono::milliseconds kRejoinPause(200);
 
-/// Spaces in which programs want any port. In the other spaces we request the first one when a program wants it.
+/// Spaces in which programs want any port. In the other spaces we request the first one when a program wants
+/// it.
 constexpr PortSpace kSpacesInAdvance[] = {PortSpace::kTcp, PortSpace::kUdp};
 
 void signal(const Descriptor& event) {
@@ -178,7 +179,8 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
   }
 }
 
-/// With that slot, or with any for 0. ENOENT: there is no switch. EAGAIN: it has too much to do now, or has just ended.
+/// With that slot, or with any for 0. ENOENT: there is no switch. EAGAIN: it has too much to do now, or has
+/// just ended.
 Result<Membership::Joined, Error> Membership::try_to_join(const nic::SwitchFiles& files, unsigned slot,
                                                           const Descriptor& last_words) {
   auto connection = SwitchConnection::connect(files);
@@ -230,7 +232,8 @@ void Membership::watch() {
   }
 }
 
-/// What release() and take_lent() have left to do. A switch that does not answer now is asked again at the next occasion.
+/// What release() and take_lent() have left to do. A switch that does not answer now is asked again at the
+/// next occasion.
 void Membership::do_work() {
   std::uint64_t count = 0;
   [[maybe_unused]] const long bytes = syscall(SYS_read, signals_.work.get(), &count, sizeof count);
@@ -297,8 +300,8 @@ std::optional<Error> Membership::try_to_join_again() {
   return error;
 }
 
-/// A process that came meanwhile may have one of them; the id keeps it here, and hears nothing. False when the switch does not
-/// answer. Ids get and release ports meanwhile.
+/// A process that came meanwhile may have one of them; the id keeps it here, and hears nothing. False when
+/// the switch does not answer. Ids get and release ports meanwhile.
 bool Membership::take_ports_again() {
   std::vector<std::pair<PortSpace, std::uint16_t>> blocks;
   std::map<BindingKey, Binding> bindings;
@@ -359,7 +362,8 @@ Result<HostAnswer, Error> Membership::ask(const HostRequest& request) {
   return reply.value().answer;
 }
 
-/// For a program's call, which is not to fail because the switch ends just then: waits until the watcher has joined the next one.
+/// For a program's call, which is not to fail because the switch ends just then: waits until the watcher has
+/// joined the next one.
 Result<HostAnswer, Error> Membership::ask_this_or_the_next(const HostRequest& request) {
   const auto give_up = Clock::now() + kNextSwitchPatience;
   for (;;) {

@@ -25,13 +25,14 @@
 
 namespace urnic::drivers {
 
-/// The connection to the host's switch, which gives each process that joins it sockets and a share of the numbers. The
-/// share is this process's as long as it lives, whatever descriptors its children inherit.
+/// The connection to the host's switch, which gives each process that joins it sockets and a share of the
+/// numbers. The share is this process's as long as it lives, whatever descriptors its children inherit.
 ///
-/// A thread watches the switch. When the switch ends before the process, the thread makes the port give back its sockets, because
-/// the next switch's sockets must be the first ones. Then it joins the next switch, or starts it, with the same share, and takes the
-/// same ports of rdma_cm. Until then packets are lost, as on any link that is down for a moment; if it cannot join for kSilence, it
-/// says why. The same thread tells the switch which ports are released, and borrows more before they are used up.
+/// A thread watches the switch. When the switch ends before the process, the thread makes the port give back
+/// its sockets, because the next switch's sockets must be the first ones. Then it joins the next switch, or
+/// starts it, with the same share, and takes the same ports of rdma_cm. Until then packets are lost, as on
+/// any link that is down for a moment; if it cannot join for kSilence, it says why. The same thread tells the
+/// switch which ports are released, and borrows more before they are used up.
 class Membership final : public nic::rdma_cm::SharedHost {
  public:
   /// So long a process is without a switch before it says so. The next switch takes a part of a second.
@@ -44,10 +45,11 @@ class Membership final : public nic::rdma_cm::SharedHost {
   };
   /// What a person should know of a process that stays without a switch, or is not without any more.
   using Report = std::function<void(const std::string&)>;
-  /// Joins the switch that the files belong to; starts `switch_program` where no switch runs. Waits ten seconds at most. EADDRINUSE: the
-  /// error says which program may have RoCE's port, and the remedy, or that this user's programs do not use that port; EUSERS: 255 processes are there already; otherwise the system's error.
-  /// `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when the process was killed.
-  /// `report` is called on the watching thread.
+  /// Joins the switch that the files belong to; starts `switch_program` where no switch runs. Waits ten
+  /// seconds at most. EADDRINUSE: the error says which program may have RoCE's port, and the remedy, or that
+  /// this user's programs do not use that port; EUSERS: 255 processes are there already; otherwise the
+  /// system's error. `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when
+  /// the process was killed. `report` is called on the watching thread.
   static Result<std::unique_ptr<Membership>, Error> join(const nic::SwitchFiles& files,
                                                          const std::string& switch_program, Reach reach,
                                                          Descriptor last_words = Descriptor(),

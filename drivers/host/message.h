@@ -1,4 +1,5 @@
-// What processes and the host's switch say to each other: over a Unix socket (SOCK_SEQPACKET), a struct a message.
+// What processes and the host's switch say to each other: over a Unix socket (SOCK_SEQPACKET), a struct a
+// message.
 #pragma once
 
 #include <array>
@@ -16,18 +17,19 @@ inline constexpr std::uint16_t kLentPorts = 16;
 
 /// Only the fields that are named count. Each request has an answer, except kRelease.
 enum class HostRequestKind : std::uint8_t {
-  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer has `slot`,
-  /// `has_ipv6` and `port`, the number of the UDP port that all members have. Its descriptors are the UDP socket of IPv4, the UDP
-  /// socket of IPv6 if any, and the Unix socket for packets that are handed over. A descriptor may come with the request: a file of
-  /// last words (nic/host/last_words_table.h), which the switch says when the process has ended.
+  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer
+  /// has `slot`, `has_ipv6` and `port`, the number of the UDP port that all members have. Its descriptors are
+  /// the UDP socket of IPv4, the UDP socket of IPv6 if any, and the Unix socket for packets that are handed
+  /// over. A descriptor may come with the request: a file of last words (nic/host/last_words_table.h), which
+  /// the switch says when the process has ended.
   kJoin = 1,
   kBind,     ///< space, id, port, family, address, may_be_shared, is_family_only; the answer has `port`
   kListen,   ///< space, id, port
   kRelease,  ///< space, id, port; 0 for whichever port the id has there
   kStatus,   ///< the answer has one descriptor: a file with a JSON text
   kStop,     ///< to end the switch
-  /// space, port: has kLentPorts ports from there on lent, or any ones for 0; the answer has the first `port`. A lent one becomes
-  /// an id's with kBind. The others are the member's until it ends.
+  /// space, port: has kLentPorts ports from there on lent, or any ones for 0; the answer has the first
+  /// `port`. A lent one becomes an id's with kBind. The others are the member's until it ends.
   kLend,
 };
 

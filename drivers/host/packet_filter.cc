@@ -8,8 +8,8 @@
 namespace urnic::drivers {
 namespace {
 
-// Offsets count from the end of the UDP header, where the program begins to see the packet. A load beyond the packet's end
-// ends the program, which then returns 0.
+// Offsets count from the end of the UDP header, where the program begins to see the packet. A load beyond the
+// packet's end ends the program, which then returns 0.
 using namespace packet_numbers;
 constexpr std::uint32_t kDestinationQpWord = kDestinationQp - 1;  // a byte of flags before its 24 bits
 

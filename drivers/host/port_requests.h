@@ -6,8 +6,9 @@
 
 namespace urnic::drivers {
 
-/// Does what a request (kBind, kListen, kRelease or kLend) of the process in that slot asks for. Its fields may have any values: the
-/// answer's error is EINVAL for one that makes no sense, and otherwise as HostPorts has it.
+/// Does what a request (kBind, kListen, kRelease or kLend) of the process in that slot asks for. Its fields
+/// may have any values: the answer's error is EINVAL for one that makes no sense, and otherwise as HostPorts
+/// has it.
 HostAnswer change_ports(HostPorts& ports, unsigned slot, const HostRequest& request);
 
 }  // namespace urnic::drivers

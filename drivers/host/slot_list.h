@@ -7,8 +7,8 @@
 
 namespace urnic::drivers {
 
-/// Slots 1 to 255 are for processes, and are opened one after the other. Peers may still send to a process that has ended, so
-/// its slot rests before the next process gets it, if another slot is available.
+/// Slots 1 to 255 are for processes, and are opened one after the other. Peers may still send to a process
+/// that has ended, so its slot rests before the next process gets it, if another slot is available.
 class SlotList {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -21,8 +21,8 @@ class SlotList {
   /// The next one that was never in use, which take_new() takes; nothing when all were.
   std::optional<unsigned> next_new() const;
   unsigned take_new();
-  /// That slot, which a process has from an earlier switch; false when another one has it by now. Slots before it that were never
-  /// in use rest, too: other processes may have them likewise.
+  /// That slot, which a process has from an earlier switch; false when another one has it by now. Slots
+  /// before it that were never in use rest, too: other processes may have them likewise.
   bool take(unsigned slot, Time now);
   /// The slot that was given back longest ago.
   std::optional<unsigned> take_tired();

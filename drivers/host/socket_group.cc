@@ -75,8 +75,8 @@ bool is_without_ipv6(const Error& error) {
   return error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL;
 }
 
-/// Only without SO_REUSEPORT one learns that sockets of an earlier group are left: among those, ours would have other
-/// numbers than we think.
+/// Only without SO_REUSEPORT one learns that sockets of an earlier group are left: among those, ours would
+/// have other numbers than we think.
 Result<void, Error> wait_for_port(bool is_ipv4, std::uint16_t port, std::chrono::milliseconds patience,
                                   bool& was_taken) {
   const auto give_up = Clock::now() + patience;
@@ -126,8 +126,8 @@ Result<SocketGroup, Error> SocketGroup::open(std::uint16_t port, std::chrono::mi
   return group;
 }
 
-// Not one that the system gives out to other programs (ip_local_port_range), nor one that queue pairs send from: sockets of one
-// user share a port that is given out when both allow it.
+// Not one that the system gives out to other programs (ip_local_port_range), nor one that queue pairs send
+// from: sockets of one user share a port that is given out when both allow it.
 Result<SocketGroup, Error> SocketGroup::open_elsewhere() {
   constexpr std::uint16_t kFirst = 20'000;
   constexpr std::uint16_t kPorts = 10'000;
@@ -140,7 +140,8 @@ Result<SocketGroup, Error> SocketGroup::open_elsewhere() {
   return Error{.code = EADDRINUSE, .message = "no UDP port from 20000 to 29999 is free"};
 }
 
-// When something fails, the sockets that are closed again are the last ones, and all others keep their numbers.
+// When something fails, the sockets that are closed again are the last ones, and all others keep their
+// numbers.
 Result<void, Error> SocketGroup::grow() {
   auto ipv4 = open_socket(true, port_, PortSharing::kGroup);
   if (!ipv4) return ipv4.error();

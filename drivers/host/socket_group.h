@@ -10,19 +10,22 @@
 
 namespace urnic::drivers {
 
-/// One socket for each slot and IP version, bound to all addresses (SO_REUSEPORT). The kernel numbers the sockets of such a group
-/// in the order of their binding, and renumbers them when one is closed. So sockets are opened in the order of slots and
-/// stay open as long as this lives; processes have copies. One thread at a time.
+/// One socket for each slot and IP version, bound to all addresses (SO_REUSEPORT). The kernel numbers the
+/// sockets of such a group in the order of their binding, and renumbers them when one is closed. So sockets
+/// are opened in the order of slots and stay open as long as this lives; processes have copies. One thread at
+/// a time.
 class SocketGroup {
  public:
   static constexpr unsigned kMostSlots = 256;
   static constexpr std::chrono::milliseconds kPatience{2000};
 
-  /// Opens the sockets of slot 0 at that port. EADDRINUSE: the error says which program may have it, and the remedy. Waits
-  /// so long for the port, as processes of a switch that was killed may be about to end. Otherwise the system's error.
+  /// Opens the sockets of slot 0 at that port. EADDRINUSE: the error says which program may have it, and the
+  /// remedy. Waits so long for the port, as processes of a switch that was killed may be about to end.
+  /// Otherwise the system's error.
   static Result<SocketGroup, Error> open(std::uint16_t port, std::chrono::milliseconds patience = kPatience);
 
-  /// The same at another port that is free, which only processes of this host learn. EADDRINUSE: none is free.
+  /// The same at another port that is free, which only processes of this host learn. EADDRINUSE: none is
+  /// free.
   static Result<SocketGroup, Error> open_elsewhere();
 
   std::uint16_t port() const { return port_; }

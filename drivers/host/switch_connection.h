@@ -13,7 +13,8 @@
 
 namespace urnic::drivers {
 
-/// Uses system calls in place of the C library's functions, which librspreload replaces. One thread at a time.
+/// Uses system calls in place of the C library's functions, which librspreload replaces. One thread at a
+/// time.
 class SwitchConnection {
  public:
   /// Connects to the socket of that name. ENOENT: no switch takes requests there.
@@ -25,9 +26,9 @@ class SwitchConnection {
     HostAnswer answer;  ///< without an error
     std::vector<Descriptor> descriptors;
   };
-  /// Sends a request and waits for the answer, at most so long. The error is the answer's, with the system's text for it;
-  /// EMFILE or EACCES: this process cannot have the descriptors that came with the answer; or EIO: the switch does not answer, or
-  /// has ended (then the connection is over).
+  /// Sends a request and waits for the answer, at most so long. The error is the answer's, with the system's
+  /// text for it; EMFILE or EACCES: this process cannot have the descriptors that came with the answer; or
+  /// EIO: the switch does not answer, or has ended (then the connection is over).
   Result<Reply, Error> ask(HostRequest request, std::chrono::milliseconds patience, int descriptor = -1);
   /// Sends a request that has no answer, and a copy of the descriptor, if it is one.
   Result<void, Error> tell(HostRequest request, std::chrono::milliseconds patience, int descriptor = -1);

@@ -18,8 +18,8 @@ struct NetworkInterface {
 /// "network interface NAME: REASON", with an errno.
 Error interface_error(int code, const std::string& interface, const std::string& reason);
 
-/// The interface of this name in the network namespace of the process. The error is the system's: there is none,
-/// or no interface can be called so.
+/// The interface of this name in the network namespace of the process. The error is the system's: there is
+/// none, or no interface can be called so.
 Result<NetworkInterface, Error> find_interface(const std::string& name);
 
 /// Has the interface hear frames for any MAC as long as the descriptor lives; nothing else about it changes.

@@ -15,10 +15,11 @@
 namespace urnic::drivers {
 
 /// A port around another one, or around nothing: then frames to others are dropped and counted. Frames to a
-/// group go to both, except frames that look for neighbors: each receiver knows whether it is a member of the group.
+/// group go to both, except frames that look for neighbors: each receiver knows whether it is a member of the
+/// group.
 ///
-/// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full there is no room for those, nor for
-/// groups: the engine that fills the ring is the one that empties it in its next round.
+/// Frames to the own MAC wait in a ring of kSlots frames until receive(). While it is full there is no room
+/// for those, nor for groups: the engine that fills the ring is the one that empties it in its next round.
 class LoopbackPort final : public nic::PacketPort {
  public:
   static constexpr std::size_t kSlots = 256;

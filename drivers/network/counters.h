@@ -10,8 +10,8 @@
 
 namespace urnic::network {
 
-/// Why the network has lost a frame. It is counted at the port where the frame would have been queued, was queued, or was sent; kNoWay and
-/// kNotForwarded where it came in.
+/// Why the network has lost a frame. It is counted at the port where the frame would have been queued, was
+/// queued, or was sent; kNoWay and kNotForwarded where it came in.
 enum class DropReason : std::uint8_t {
   kTailDrop,    ///< the queue was at its limit
   kBufferFull,  ///< the shared buffer of the switch was full

@@ -13,8 +13,9 @@
 
 namespace urnic::network {
 
-/// Strict priorities go first, the higher number before the lower. The others share the rest by deficit round robin, in bytes of the
-/// wire. Paused priorities wait. A queue's bytes are its frames' bytes without FCS; the frame that is being sent no longer counts.
+/// Strict priorities go first, the higher number before the lower. The others share the rest by deficit round
+/// robin, in bytes of the wire. Paused priorities wait. A queue's bytes are its frames' bytes without FCS;
+/// the frame that is being sent no longer counts.
 class EgressQueues {
  public:
   struct Queued {

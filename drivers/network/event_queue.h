@@ -31,8 +31,9 @@ struct Event {
   std::uint32_t generation = 0;  ///< of the port: an event of before its link went down is void
 };
 
-/// Events by time. Events of the same time come in the order in which they were added, so that every run is the same. A heap of four
-/// children per node: it is half as deep as a heap of two, and the children lie beside each other in memory.
+/// Events by time. Events of the same time come in the order in which they were added, so that every run is
+/// the same. A heap of four children per node: it is half as deep as a heap of two, and the children lie
+/// beside each other in memory.
 class EventQueue {
  public:
   void add(Event event) {

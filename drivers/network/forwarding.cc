@@ -98,7 +98,8 @@ void Network::forward(Port& ingress, Frame* frame) {
   frames_.release(frame);
 }
 
-/// The one port for a host that is known, chosen by the flow among equally good ones; all ports of the tree otherwise.
+/// The one port for a host that is known, chosen by the flow among equally good ones; all ports of the tree
+/// otherwise.
 std::span<const PortId> Network::ways_of(const Port& ingress, const Frame& frame) {
   const std::size_t at = ingress.node.index;
   if (!frame.host) return routes_.flood_ports(at);

@@ -32,12 +32,12 @@ constexpr std::uint64_t number_of(const transport::wire::Mac& mac) {
   return number;
 }
 
-/// Nothing for bytes that are shorter than their Ethernet header. VLAN tags are looked through. An IP header that is cut off, or has a wrong version
-/// or length, is none; its checksum is not looked at.
+/// Nothing for bytes that are shorter than their Ethernet header. VLAN tags are looked through. An IP header
+/// that is cut off, or has a wrong version or length, is none; its checksum is not looked at.
 std::optional<FrameFields> read_fields(std::span<const std::byte> frame);
 
-/// Sets ECN to CE. The IPv4 header checksum changes by what the header has changed, so that a wrong one stays wrong. `fields` are
-/// `frame`'s, and have an IP header.
+/// Sets ECN to CE. The IPv4 header checksum changes by what the header has changed, so that a wrong one stays
+/// wrong. `fields` are `frame`'s, and have an IP header.
 void mark_congestion(std::span<std::byte> frame, FrameFields& fields);
 
 }  // namespace urnic::network

@@ -1,5 +1,5 @@
-// Members: reads the members of a JSON object and complains, with the path in the document, about those that are wrong,
-// missing or unknown.
+// Members: reads the members of a JSON object and complains, with the path in the document, about those that
+// are wrong, missing or unknown.
 #pragma once
 
 #include <cerrno>
@@ -29,7 +29,8 @@ class Complaint {
   std::string first_;
 };
 
-/// One object. What it reads wrongly it complains of, and leaves as it was. `value`, `known` and `complaint` outlive it.
+/// One object. What it reads wrongly it complains of, and leaves as it was. `value`, `known` and `complaint`
+/// outlive it.
 class Members {
  public:
   using Json = nlohmann::ordered_json;
@@ -71,8 +72,8 @@ std::string shown(const nlohmann::ordered_json& value);
 std::optional<std::uint64_t> whole_number(const nlohmann::ordered_json& value, std::uint64_t first,
                                           std::uint64_t last);
 
-/// Parses JSON with comments. Errors (EINVAL): no JSON, with line and column; an object that has a member twice; more bytes or levels
-/// than any topology needs.
+/// Parses JSON with comments. Errors (EINVAL): no JSON, with line and column; an object that has a member
+/// twice; more bytes or levels than any topology needs.
 Result<nlohmann::ordered_json, Error> parse_json(std::string_view text);
 
 }  // namespace urnic::network

@@ -25,10 +25,11 @@ class LinkFaults {
 
   /// Whether frames of that link are to be judged at all.
   virtual bool is_about(LinkId link) const = 0;
-  /// Called for each frame when its first bit leaves `end` of the link (0 or 1, of Link::ends), in the order of the network's
-  /// events. Pause frames are spared, and not told.
+  /// Called for each frame when its first bit leaves `end` of the link (0 or 1, of Link::ends), in the order
+  /// of the network's events. Pause frames are spared, and not told.
   virtual LinkFate judge(LinkId link, std::size_t end, std::span<const std::byte> frame) = 0;
-  /// Changes the bytes of the frame that was judged last, and returns how many of them are left. The MAC addresses stay.
+  /// Changes the bytes of the frame that was judged last, and returns how many of them are left. The MAC
+  /// addresses stay.
   virtual std::size_t change(LinkId link, std::span<std::byte> frame) = 0;
 };
 

@@ -8,8 +8,8 @@
 
 namespace urnic::network {
 
-/// 0 up to Kmin, 1 above Kmax, and between them Pmax (waiting - Kmin) / (Kmax - Kmin): fact A3. `waiting_bytes` is what the frame finds in the
-/// queue, without itself.
+/// 0 up to Kmin, 1 above Kmax, and between them Pmax (waiting - Kmin) / (Kmax - Kmin): fact A3.
+/// `waiting_bytes` is what the frame finds in the queue, without itself.
 constexpr double marking_probability(const Marking& marking, std::uint64_t waiting_bytes) {
   if (waiting_bytes <= marking.kmin_bytes) return 0;
   if (waiting_bytes > marking.kmax_bytes) return 1;

@@ -24,16 +24,17 @@
 
 namespace urnic::network {
 
-/// Time passes when run_until() says so: virtual in a simulator, real in a fabric. The same topology, seed and calls give the same
-/// deliveries, counters and observations. TOPOLOGY.md says what is modelled and what is not.
+/// Time passes when run_until() says so: virtual in a simulator, real in a fabric. The same topology, seed
+/// and calls give the same deliveries, counters and observations. TOPOLOGY.md says what is modelled and what
+/// is not.
 ///
-/// A frame is bytes from the destination MAC on, without FCS. It is copied once, in send(). Nothing is allocated for a frame once as many are inside
-/// as ever before. Times are nanoseconds; inside they are finer (ticks.h), and an event is told with the nanosecond that it lies
-/// in. One thread at a time.
+/// A frame is bytes from the destination MAC on, without FCS. It is copied once, in send(). Nothing is
+/// allocated for a frame once as many are inside as ever before. Times are nanoseconds; inside they are finer
+/// (ticks.h), and an event is told with the nanosecond that it lies in. One thread at a time.
 class Network {
  public:
-  /// `topology` has passed check(). `seed` decides which frames are marked and which of several equal ways a flow takes. Outages of links
-  /// count from `start`.
+  /// `topology` has passed check(). `seed` decides which frames are marked and which of several equal ways a
+  /// flow takes. Outages of links count from `start`.
   Network(Topology topology, std::uint64_t seed, Time start = Time{});
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -47,10 +48,12 @@ class Network {
     kMalformed,  ///< shorter than its Ethernet header or longer than kMaxFrameBytes: ignored
     kLinkDown,   ///< dropped, and counted
   };
-  /// The NIC of `host` queues a frame for its link. What happens before `now` has been run; `now` never goes back.
+  /// The NIC of `host` queues a frame for its link. What happens before `now` has been run; `now` never goes
+  /// back.
   SendResult send(HostId host, std::span<const std::byte> frame, Time now);
 
-  /// When something happens next; kNever when nothing is left. In a network with paused ports something always is.
+  /// When something happens next; kNever when nothing is left. In a network with paused ports something
+  /// always is.
   Time next_event() const;
   /// Does all that happens up to and including `now`, in order.
   void run_until(Time now, Sink& sink);
@@ -66,8 +69,8 @@ class Network {
 
   // What the world does to it. `now` as in send().
 
-  /// The NIC of `host` pauses its switch, as one does whose receiver is slow, until it is told otherwise. Ignored for a priority that
-  /// is not lossless.
+  /// The NIC of `host` pauses its switch, as one does whose receiver is slow, until it is told otherwise.
+  /// Ignored for a priority that is not lossless.
   void set_receive_pause(HostId host, unsigned priority, bool is_paused, Time now);
   /// Cuts or mends a link. Frames on it, and queued for it, are lost.
   void set_link(LinkId link, bool is_up, Time now);

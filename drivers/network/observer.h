@@ -10,7 +10,8 @@
 
 namespace urnic::network {
 
-/// Is called in the order of events. Frames are valid during the call. It must not call the network's functions that change it.
+/// Is called in the order of events. Frames are valid during the call. It must not call the network's
+/// functions that change it.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -23,14 +23,15 @@ struct PauseFrame {
   std::uint8_t priorities = 0;                      ///< bit N: quanta[N] is meant
   std::array<std::uint16_t, kPriorities> quanta{};  ///< 0: go on
 
-  /// Nothing for anything else, the pause of all priorities at once (802.3x, opcode 0x0001) included. Ignores the bytes after the
-  /// times, and the eight upper bits of the vector.
+  /// Nothing for anything else, the pause of all priorities at once (802.3x, opcode 0x0001) included. Ignores
+  /// the bytes after the times, and the eight upper bits of the vector.
   static std::optional<PauseFrame> parse(std::span<const std::byte> frame);
 
   friend constexpr bool operator==(const PauseFrame&, const PauseFrame&) = default;
 };
 
-/// Writes the frame, from the destination MAC 01:80:c2:00:00:01 to its last zero, to the front of `out`; returns kBytes.
+/// Writes the frame, from the destination MAC 01:80:c2:00:00:01 to its last zero, to the front of `out`;
+/// returns kBytes.
 std::size_t emit(const PauseFrame& pause, const transport::wire::Mac& source, std::span<std::byte> out);
 
 }  // namespace urnic::network

@@ -65,8 +65,8 @@ void Network::send_pause_frame(Port& at) {
 // ---------------------------------------------------------------------------------------------------------
 // Obeying
 
-/// What the neighbor of a port sent to it alone. Pauses of priorities that are not lossless are counted and ignored, as is anything else
-/// of MAC control.
+/// What the neighbor of a port sent to it alone. Pauses of priorities that are not lossless are counted and
+/// ignored, as is anything else of MAC control.
 void Network::obey(Port& at, std::span<const std::byte> frame) {
   const auto asked = PauseFrame::parse(frame);
   if (!asked) return;
@@ -102,8 +102,9 @@ void Network::resume(Port& at, unsigned priority) {
 }
 
 // ---------------------------------------------------------------------------------------------------------
-// The watchdog: a queue that has frames, is paused, and has sent nothing for its whole time is emptied, and takes nothing for a while, as SONiC's
-// and Juniper's watchdogs do with the action "drop" (SONiC's "PFC Watchdog Design"; Juniper's "PFC Watchdog").
+// The watchdog: a queue that has frames, is paused, and has sent nothing for its whole time is emptied, and
+// takes nothing for a while, as SONiC's and Juniper's watchdogs do with the action "drop" (SONiC's "PFC
+// Watchdog Design"; Juniper's "PFC Watchdog").
 
 /// The queue may be stalled from now on.
 void Network::watch(Port& at, unsigned priority) {

@@ -5,14 +5,16 @@
 
 namespace urnic::network {
 
-/// Spreads every bit of `value` over all bits of the result (the finalizer of SplitMix64). Not for anything hostile.
+/// Spreads every bit of `value` over all bits of the result (the finalizer of SplitMix64). Not for anything
+/// hostile.
 constexpr std::uint64_t spread(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
   value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
   return value ^ (value >> 31);
 }
 
-/// SplitMix64: small enough that each switch has one of its own, so that what one draws leaves the others alone.
+/// SplitMix64: small enough that each switch has one of its own, so that what one draws leaves the others
+/// alone.
 class Random {
  public:
   explicit constexpr Random(std::uint64_t seed) : state_(seed) {}

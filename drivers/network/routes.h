@@ -36,14 +36,15 @@ class Routes {
   /// `is_up[N]` says whether link N is. Lists of ports are in the order of the links.
   void compute(const std::vector<bool>& is_up);
 
-  /// The ports of a switch that lie on shortest paths to a host: equally good ones. Empty: there is no way. The link of the host itself counts
-  /// as up.
+  /// The ports of a switch that lie on shortest paths to a host: equally good ones. Empty: there is no way.
+  /// The link of the host itself counts as up.
   std::span<const PortId> ways(std::size_t from_switch, HostId to) const;
 
-  /// The ports of a switch for frames to all: the ports of the tree, and the hosts' ports. A frame goes out at
-  /// all of them except the port at which it came in.
+  /// The ports of a switch for frames to all: the ports of the tree, and the hosts' ports. A frame goes out
+  /// at all of them except the port at which it came in.
   std::span<const PortId> flood_ports(std::size_t at_switch) const { return flood_ports_[at_switch]; }
-  /// The number of the present tree: each compute() makes another one. A frame that follows one and then another may reach a host twice.
+  /// The number of the present tree: each compute() makes another one. A frame that follows one and then
+  /// another may reach a host twice.
   std::uint32_t tree() const { return tree_; }
 
  private:

@@ -10,9 +10,10 @@
 
 namespace urnic::network {
 
-/// The memory is one pool for all, beside a headroom for each lossless priority of each ingress port. Admission and pause follow HPCC's
-/// switch-mmu.cc (fact A3), without its reserve: a lossless frame takes from the pool while its ingress port holds no more than the
-/// XOFF threshold of it, from the headroom otherwise. A frame is accounted for by its bytes without FCS.
+/// The memory is one pool for all, beside a headroom for each lossless priority of each ingress port.
+/// Admission and pause follow HPCC's switch-mmu.cc (fact A3), without its reserve: a lossless frame takes
+/// from the pool while its ingress port holds no more than the XOFF threshold of it, from the headroom
+/// otherwise. A frame is accounted for by its bytes without FCS.
 class SharedBuffer {
  public:
   /// `profile` outlives it.
@@ -23,8 +24,9 @@ class SharedBuffer {
   /// Gives it back. The headroom becomes free first.
   void release(std::size_t port, std::size_t priority, std::uint64_t bytes);
 
-  /// Whether the sender at `port` must be paused, or may go on, in a priority that is lossless. One that holds nothing is not paused, however
-  /// full the pool is: nothing of its own would leave, and end the pause.
+  /// Whether the sender at `port` must be paused, or may go on, in a priority that is lossless. One that
+  /// holds nothing is not paused, however full the pool is: nothing of its own would leave, and end the
+  /// pause.
   bool is_above_xoff(std::size_t port, std::size_t priority) const;
   bool is_below_xon(std::size_t port, std::size_t priority) const;
 

@@ -10,8 +10,9 @@
 
 namespace urnic::network {
 
-/// Tens of picoseconds since the network began. A byte takes a whole number of them at every rate of Ethernet from 10 Mb/s to
-/// 800 Gb/s, so that back-to-back frames accumulate no error; at other rates a frame's time is rounded. They last for 2.9 years.
+/// Tens of picoseconds since the network began. A byte takes a whole number of them at every rate of Ethernet
+/// from 10 Mb/s to 800 Gb/s, so that back-to-back frames accumulate no error; at other rates a frame's time
+/// is rounded. They last for 2.9 years.
 using Ticks = std::int64_t;
 
 inline constexpr Ticks kTicksPerNanosecond = 100;

@@ -1,4 +1,5 @@
-// Topology: hosts, switches, links, and how the switches treat their queues. Plain values; topology_file.h reads them.
+// Topology: hosts, switches, links, and how the switches treat their queues. Plain values; topology_file.h
+// reads them.
 #pragma once
 
 #include <array>
@@ -26,8 +27,9 @@ enum class HostId : std::uint32_t {};
 /// Place of a link in Topology::links.
 enum class LinkId : std::uint32_t {};
 
-/// When a queue marks ECN: never while kmin_bytes or less wait, always when more than kmax_bytes do, and between
-/// them with a probability that grows linearly up to pmax (fact A3, ShouldSendCN of HPCC's switch-mmu.cc).
+/// When a queue marks ECN: never while kmin_bytes or less wait, always when more than kmax_bytes do, and
+/// between them with a probability that grows linearly up to pmax (fact A3, ShouldSendCN of HPCC's
+/// switch-mmu.cc).
 struct Marking {
   /// What happens to a frame that would be marked and whose IP header does not say ECT.
   enum class NotEct : std::uint8_t { kPass, kDrop };
@@ -40,7 +42,8 @@ struct Marking {
 
 /// A priority that loses nothing, because the switch pauses who sends to it (IEEE 802.1Qbb, fact A3).
 struct Lossless {
-  /// XOFF when an ingress port holds so many bytes of the shared buffer; without: xoff_alpha times what is free of it.
+  /// XOFF when an ingress port holds so many bytes of the shared buffer; without: xoff_alpha times what is
+  /// free of it.
   std::optional<std::uint64_t> xoff_bytes{};
   double xoff_alpha = 0.125;
   std::uint64_t xon_offset_bytes = 3 * 1024;  ///< XON when so much less than the XOFF threshold is held
@@ -55,15 +58,17 @@ struct PriorityProfile {
       1024 * 1024;  ///< drop-tail: a queue holds at most so much. Lossless ones have no limit
   std::optional<Marking> marking{};
   std::optional<Lossless> lossless{};
-  /// Share in deficit round robin of what the strict priorities leave; 0: strict, and the higher number first.
+  /// Share in deficit round robin of what the strict priorities leave; 0: strict, and the higher number
+  /// first.
   unsigned weight = 0;
 };
 
-/// DSCP 3 and 26 go to priority 3, 4 to 4, 48 to 6, all others to 0: SONiC's defaults for the lossless classes and for
-/// 48, and NVIDIA's lab convention of 26 for data (fact A3).
+/// DSCP 3 and 26 go to priority 3, 4 to 4, 48 to 6, all others to 0: SONiC's defaults for the lossless
+/// classes and for 48, and NVIDIA's lab convention of 26 for data (fact A3).
 std::array<std::uint8_t, kDscps> default_dscp_map();
 
-/// How a switch treats frames. A host that is linked to it classifies and schedules what it sends in the same way.
+/// How a switch treats frames. A host that is linked to it classifies and schedules what it sends in the same
+/// way.
 struct Profile {
   std::string name;
   std::uint64_t buffer_bytes = 32 * 1024 * 1024;  ///< of the whole switch; the headrooms are taken from it
@@ -125,9 +130,9 @@ struct Topology {
   }
 };
 
-/// Whether a Network can be made of it. The error (EINVAL) says what is wrong, where ("links[3].rate"), and what to do:
-/// numbers out of range, names that are used twice, hosts with other than one link, nodes that no link reaches, headrooms
-/// that the buffer does not hold.
+/// Whether a Network can be made of it. The error (EINVAL) says what is wrong, where ("links[3].rate"), and
+/// what to do: numbers out of range, names that are used twice, hosts with other than one link, nodes that no
+/// link reaches, headrooms that the buffer does not hold.
 Result<void, Error> check(const Topology& topology);
 
 /// The part of it that is about names, which a reader needs before it reads what refers to them.

@@ -8,8 +8,8 @@
 
 namespace urnic::network {
 
-/// A topology for which check() has no complaint. The error (EINVAL) says what is wrong, where in the document
-/// ("links[3].rate"), and what to do; members that are unknown, or given twice, are wrong, too.
+/// A topology for which check() has no complaint. The error (EINVAL) says what is wrong, where in the
+/// document ("links[3].rate"), and what to do; members that are unknown, or given twice, are wrong, too.
 Result<Topology, Error> parse_topology(std::string_view text);
 
 }  // namespace urnic::network

@@ -12,31 +12,32 @@
 
 namespace urnic::drivers {
 
-/// Records gather in one large buffer and go to the file when it is full or at write_out(). When the file cannot be written
-/// any more (disk full), it is cut after the last whole record, one line on stderr says so, and everything further is
-/// dropped.
+/// Records gather in one large buffer and go to the file when it is full or at write_out(). When the file
+/// cannot be written any more (disk full), it is cut after the last whole record, one line on stderr says so,
+/// and everything further is dropped.
 class CaptureFile {
  public:
   static constexpr std::size_t kBufferBytes = 1u << 20;
 
-  /// Creates the file, for this user alone, or replaces what is in it. Errors: what open() says, not a regular file of this
-  /// user with one name, a symbolic link (ELOOP), or another process (or port) is recording to it. Allocates; nothing else
-  /// does.
+  /// Creates the file, for this user alone, or replaces what is in it. Errors: what open() says, not a
+  /// regular file of this user with one name, a symbolic link (ELOOP), or another process (or port) is
+  /// recording to it. Allocates; nothing else does.
   static Result<std::unique_ptr<CaptureFile>, Error> create(const std::string& path);
   /// Writes out what is left.
   ~CaptureFile();
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
 
-  /// Makes room for a record of `bytes`, at most kBufferBytes, which are to be put then. False when nothing is recorded any
-  /// more.
+  /// Makes room for a record of `bytes`, at most kBufferBytes, which are to be put then. False when nothing
+  /// is recorded any more.
   bool begin(std::size_t bytes);
   void put(std::span<const std::byte> bytes);
   /// In the byte order of this machine, as both formats have it; readers tell which by a magic number.
   void put_u16(std::uint16_t value) { put(std::as_bytes(std::span(&value, 1))); }
   void put_u32(std::uint32_t value) { put(std::as_bytes(std::span(&value, 1))); }
 
-  /// Hands the buffer to the kernel, so that the file outlives a crash of this process. Blocks only where the file does.
+  /// Hands the buffer to the kernel, so that the file outlives a crash of this process. Blocks only where the
+  /// file does.
   void write_out();
   bool has_unwritten() const { return used_ > 0; }
 

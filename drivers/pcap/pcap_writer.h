@@ -13,8 +13,8 @@ namespace urnic::drivers {
 /// Classic pcap with nanosecond times: frames and nothing else.
 class PcapWriter final : public FrameWriter {
  public:
-  /// With the link type Ethernet, or raw IP where the medium carries IP packets. Errors: the same as CaptureFile::create()'s,
-  /// and the first write's.
+  /// With the link type Ethernet, or raw IP where the medium carries IP packets. Errors: the same as
+  /// CaptureFile::create()'s, and the first write's.
   static Result<std::unique_ptr<PcapWriter>, Error> create(const std::string& path,
                                                            nic::Medium medium = nic::Medium::kEthernet);
 

@@ -5,7 +5,8 @@
 
 #include "drivers/pcap/link_type.h"
 
-// The format is from draft-ietf-opsawg-pcapng: blocks of type, length, body, length again, each a multiple of 4 bytes.
+// The format is from draft-ietf-opsawg-pcapng: blocks of type, length, body, length again, each a multiple of
+// 4 bytes.
 namespace urnic::drivers {
 namespace {
 

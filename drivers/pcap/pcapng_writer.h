@@ -11,8 +11,9 @@
 
 namespace urnic::drivers {
 
-/// One section with one interface. A note is a block of a type of our own, with the highest bit set, and UTF-8 text; other
-/// readers pass over it. (Wireshark 4.0 shows a custom block, the format's own way to do this, as a packet, and numbers it.)
+/// One section with one interface. A note is a block of a type of our own, with the highest bit set, and
+/// UTF-8 text; other readers pass over it. (Wireshark 4.0 shows a custom block, the format's own way to do
+/// this, as a packet, and numbers it.)
 class PcapngWriter final : public FrameWriter {
  public:
   static constexpr std::uint32_t kNoteBlock = 0x80000bad;

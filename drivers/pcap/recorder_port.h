@@ -26,18 +26,19 @@
 
 namespace urnic::drivers {
 
-/// Records what another port receives and sends, in the order in which the engine does, to a capture file for tshark
-/// and Wireshark. Frames that come back from ourselves were recorded when they left, and are not again. Where other NICs
-/// have our addresses, too, those to our own queue pairs are recorded when they come; what we send to groups and to our own
-/// connection manager is there twice. IP packets
-/// that are received have the identification that the sender's kernel gave them; those that are sent have 0, also
-/// where ours gives another one.
+/// Records what another port receives and sends, in the order in which the engine does, to a capture file for
+/// tshark and Wireshark. Frames that come back from ourselves were recorded when they left, and are not
+/// again. Where other NICs have our addresses, too, those to our own queue pairs are recorded when they come;
+/// what we send to groups and to our own connection manager is there twice. IP packets that are received have
+/// the identification that the sender's kernel gave them; those that are sent have 0, also where ours gives
+/// another one.
 ///
 /// Recording copies each frame into a buffer; a full buffer is written to the file at once, the rest at
 /// flush() every 100 ms and at arm(), before the engine sleeps. These are system calls on the data path: a
 /// recorded port is slower.
 ///
-/// Where notes are taken, a received frame is written after the engine has handled it, together with the result.
+/// Where notes are taken, a received frame is written after the engine has handled it, together with the
+/// result.
 class RecorderPort final : public nic::PortAround, private nic::Journal {
  public:
   /// This NIC's MAC or, where the port carries IP packets, all its addresses and its share of the numbers.
@@ -47,8 +48,8 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
     nic::NumberShare numbers = {};
   };
 
-  /// Takes over `port`, if it succeeds. `clock` must outlive the recorder; times in the file are its readings, moved to
-  /// the wall clock as it stands now. Errors: the same as PcapWriter::create()'s.
+  /// Takes over `port`, if it succeeds. `clock` must outlive the recorder; times in the file are its
+  /// readings, moved to the wall clock as it stands now. Errors: the same as PcapWriter::create()'s.
   static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
                                                              std::unique_ptr<nic::PacketPort>&& port,
                                                              const Own& own, const nic::Clock& clock);
@@ -60,7 +61,8 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
   nic::Journal* journal() { return notes_ != nullptr ? this : nullptr; }
 
   std::size_t receive(std::span<nic::ReceivedFrame> frames) override;
-  /// For whole frames: what is recorded must be what a wire would carry. What is received must have its ICRC, too.
+  /// For whole frames: what is recorded must be what a wire would carry. What is received must have its ICRC,
+  /// too.
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void flush() override;
@@ -87,7 +89,8 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
   }
   void add_note(std::string_view text) override;
 
-  /// Between the engine, which records frames, and threads that post. No thread waits where no notes are taken.
+  /// Between the engine, which records frames, and threads that post. No thread waits where no notes are
+  /// taken.
   std::mutex mutex_;
   std::unique_ptr<FrameWriter> writer_;
   PcapngWriter* const notes_;                       // the writer, if it takes notes; else null

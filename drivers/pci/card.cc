@@ -99,7 +99,8 @@ Result<void, Error> check_group(const std::string& address, const fs::path& fold
   return check_locked_memory(address, memory_bytes);
 }
 
-/// Without an IOMMU the card gets physical addresses, which only root sees, of pages that stay where they are.
+/// Without an IOMMU the card gets physical addresses, which only root sees, of pages that stay where they
+/// are.
 Result<void, Error> check_physical(const std::string& address, const std::string& driver,
                                    const fs::path& sysfs, std::size_t memory_bytes) {
   if (!is_root()) {

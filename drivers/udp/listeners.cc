@@ -189,7 +189,8 @@ int Listeners::socket_of(const Gid& address) const {
 std::size_t Listeners::receive(std::span<nic::ReceivedFrame> packets) {
   if (const std::size_t count = take_ready(packets); count > 0 || listeners_.empty()) return count;
   next_ready_ = ready_count_ = 0;
-  // From the one that was busy last, and where it has nothing, from another one, in turns: each look is a system call.
+  // From the one that was busy last, and where it has nothing, from another one, in turns: each look is a
+  // system call.
   if (!receive_from(listeners_[busy_])) {
     turn_ = (turn_ + 1) % listeners_.size();
     if (turn_ != busy_ && receive_from(listeners_[turn_])) busy_ = turn_;
@@ -211,8 +212,8 @@ std::byte* Listeners::region_of(std::size_t message) {
   return static_cast<std::byte*>(start) + message * kRegionBytes;
 }
 
-/// Places pieces for up to `most` datagrams of that size in each message, each with room for headers before it, and one
-/// piece for whatever is longer.
+/// Places pieces for up to `most` datagrams of that size in each message, each with room for headers before
+/// it, and one piece for whatever is longer.
 void Listeners::expect_segments(std::size_t bytes, std::size_t most) {
   segment_bytes_ = bytes;
   segments_each_ = std::min(most, kRegionBytes / stride_of(bytes));
@@ -255,8 +256,8 @@ bool Listeners::receive_from(const Listener& listener) {
   return true;
 }
 
-/// The next messages will be like the last ones. Many pieces cost the kernel time, which those with one datagram need not
-/// spend.
+/// The next messages will be like the last ones. Many pieces cost the kernel time, which those with one
+/// datagram need not spend.
 void Listeners::expect_as_before(std::size_t segment_bytes) {
   if (segment_bytes > 0) {
     calls_without_segments_ = 0;

@@ -1,4 +1,5 @@
-// Listeners: the sockets that RoCEv2 packets arrive at, one for each address, or for all, and each multicast group.
+// Listeners: the sockets that RoCEv2 packets arrive at, one for each address, or for all, and each multicast
+// group.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,12 +21,13 @@
 
 namespace urnic::drivers {
 
-/// Datagrams in, IP packets out. A UDP socket tells a datagram's sender, its TOS or traffic class, its TTL or hop limit
-/// and the destination, unless it is bound to that. The rest of the IP and UDP headers is made up: "don't fragment",
-/// identification 0, no UDP checksum. The kernel has checked the datagram's own checksum.
+/// Datagrams in, IP packets out. A UDP socket tells a datagram's sender, its TOS or traffic class, its TTL or
+/// hop limit and the destination, unless it is bound to that. The rest of the IP and UDP headers is made up:
+/// "don't fragment", identification 0, no UDP checksum. The kernel has checked the datagram's own checksum.
 ///
-/// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). If they have the same size as the last ones,
-/// the kernel writes them with room for headers before each; otherwise they are moved so.
+/// The kernel may give several datagrams of one sender and one size as one (UDP_GRO). If they have the same
+/// size as the last ones, the kernel writes them with room for headers before each; otherwise they are moved
+/// so.
 ///
 /// One thread at a time. receive() neither allocates nor blocks.
 class Listeners {
@@ -48,11 +50,12 @@ class Listeners {
   void use_port(std::uint16_t port) { port_ = port; }
   /// Takes packets, as this class makes them, out of a Unix socket of datagrams.
   Result<void, Error> adopt_packets(Descriptor socket);
-  /// The kernel puts datagrams of one sender together before it asks whose they are, and then all of them come to the process
-  /// that has the first one. From now on those that are for another share than this one (share_of_packet()), and
-  /// came by a socket of all addresses, go back through the Unix socket.
+  /// The kernel puts datagrams of one sender together before it asks whose they are, and then all of them
+  /// come to the process that has the first one. From now on those that are for another share than this one
+  /// (share_of_packet()), and came by a socket of all addresses, go back through the Unix socket.
   void keep_share(std::uint8_t share) { share_ = share; }
-  /// Hears what is for this group, which the host joins on the interface of `own`. EADDRNOTAVAIL, ENODEV: it cannot.
+  /// Hears what is for this group, which the host joins on the interface of `own`. EADDRNOTAVAIL, ENODEV: it
+  /// cannot.
   Result<void, Error> join(const transport::wire::Gid& group, const nic::HostAddress& own);
   void leave(const transport::wire::Gid& group);
   /// Hears nothing any more, and has given back what was adopted.

@@ -207,7 +207,8 @@ void UdpSender::set_identification(std::size_t index, std::uint16_t identificati
   packet.identification = identification;
 }
 
-/// How many packets from `first` on, and before `end`, can be one buffer: all of one size, but that the last may be shorter.
+/// How many packets from `first` on, and before `end`, can be one buffer: all of one size, but that the last
+/// may be shorter.
 std::size_t UdpSender::run_from(std::size_t first, std::size_t end) const {
   if (!may_segment_) return 1;
   const Packet& packet = packets_[first];
@@ -312,7 +313,8 @@ void UdpSender::cope_with(int error, int socket, const Message& message) {
   begin_ += message.count;
 }
 
-/// Takes what the kernel kept about packets of that socket; whether ICMP said any of it. The rest was an error of the call.
+/// Takes what the kernel kept about packets of that socket; whether ICMP said any of it. The rest was an
+/// error of the call.
 bool UdpSender::take_returned(int socket) {
   bool has_any = false;
   while (true) {

@@ -18,10 +18,10 @@
 
 namespace urnic::drivers {
 
-/// Collects packets that are made with identification 0 and their ICRC, and sends those that wait in as few system
-/// calls as it can. Packets of one size from one queue pair to one peer, as the middle of a message is, go as one
-/// buffer that the kernel or the NIC cuts (UDP_SEGMENT): segment i has identification i, and its ICRC is changed
-/// accordingly.
+/// Collects packets that are made with identification 0 and their ICRC, and sends those that wait in as few
+/// system calls as it can. Packets of one size from one queue pair to one peer, as the middle of a message
+/// is, go as one buffer that the kernel or the NIC cuts (UDP_SEGMENT): segment i has identification i, and
+/// its ICRC is changed accordingly.
 ///
 /// One thread at a time. Nothing allocates after construction; nothing blocks.
 class UdpSender {
@@ -29,15 +29,15 @@ class UdpSender {
   struct Config {
     std::size_t max_packet_bytes = 0;  ///< with IP header
     bool may_segment = true;           ///< use UDP_SEGMENT
-    /// Other processes have the same addresses: sockets at RoCE's port are bound to none, and those that packets leave
-    /// from are not this process's alone.
+    /// Other processes have the same addresses: sockets at RoCE's port are bound to none, and those that
+    /// packets leave from are not this process's alone.
     bool is_host_shared = false;
   };
   struct Counters {
     std::uint64_t packets = 0;
     std::uint64_t bytes = 0;  ///< of IP packets
-    /// Refused by the kernel (no route, too long for the interface, forbidden), no IP packet of ours, or for another host
-    /// where that is not to be reached.
+    /// Refused by the kernel (no route, too long for the interface, forbidden), no IP packet of ours, or for
+    /// another host where that is not to be reached.
     std::uint64_t dropped = 0;
     std::uint64_t returned = 0;  ///< told of by ICMP: the peer does not listen, or is not reachable
   };
@@ -45,12 +45,13 @@ class UdpSender {
   /// `addresses` must outlive it.
   UdpSender(const Config& config, const LocalAddresses& addresses);
 
-  /// Where another program has the source port of a queue pair, packets from this address leave by this socket, which
-  /// is bound to it and to RoCE's port, and say so; -1: by none. Borrowed. Allocates when the address is new.
+  /// Where another program has the source port of a queue pair, packets from this address leave by this
+  /// socket, which is bound to it and to RoCE's port, and say so; -1: by none. Borrowed. Allocates when the
+  /// address is new.
   void use_for(const transport::wire::Gid& source, int socket);
 
-  /// Peers are at this port, and so are the sockets of use_for(). Where it is not RoCE's, other hosts have other programs
-  /// there: packets for them are dropped.
+  /// Peers are at this port, and so are the sockets of use_for(). Where it is not RoCE's, other hosts have
+  /// other programs there: packets for them are dropped.
   void use_port(std::uint16_t port) { port_ = port; }
 
   /// Room for one packet; empty while the kernel takes none. Again the same until commit().

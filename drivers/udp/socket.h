@@ -13,8 +13,8 @@
 
 namespace urnic::drivers {
 
-// System calls in place of the C library's functions of these names: librspreload replaces those, and would take our
-// sockets for its own.
+// System calls in place of the C library's functions of these names: librspreload replaces those, and would
+// take our sockets for its own.
 long sys_sendmmsg(int socket, mmsghdr* messages, unsigned count);
 long sys_recvmmsg(int socket, mmsghdr* messages, unsigned count);
 long sys_recvmsg(int socket, msghdr* message, int flags);
@@ -24,7 +24,8 @@ bool sys_setsockopt(int socket, int level, int option, int value);
 /// An IPv4 or IPv6 address with its port.
 class SocketAddress {
  public:
-  /// `interface` is the index of the one that link-local addresses and groups belong to. `port` in host order.
+  /// `interface` is the index of the one that link-local addresses and groups belong to. `port` in host
+  /// order.
   SocketAddress(const transport::wire::Gid& address, std::uint16_t port, unsigned interface);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -42,9 +43,9 @@ enum class PortSharing : std::uint8_t {
   kAny,    ///< these, and any that are bound to a group's address, or send only (SO_REUSEADDR as well)
 };
 
-/// A UDP socket that is bound there and not connected, does not block, and never fragments: "don't fragment" is set
-/// in all it sends, and the identification is 0 (udp-wire facts, C1: unconnected, IP_PMTUDISC_PROBE). The error is
-/// the system's.
+/// A UDP socket that is bound there and not connected, does not block, and never fragments: "don't fragment"
+/// is set in all it sends, and the identification is 0 (udp-wire facts, C1: unconnected, IP_PMTUDISC_PROBE).
+/// The error is the system's.
 Result<Descriptor, Error> open_udp_socket(const transport::wire::Gid& address, std::uint16_t port,
                                           unsigned interface, PortSharing sharing = PortSharing::kNone);
 

@@ -21,8 +21,8 @@ struct SharedSockets {
   Descriptor ipv4;  ///< UDP, bound to RoCE's port at all IPv4 addresses; gets what is for queue pairs and
                     ///< communication ids of this process's share
   Descriptor ipv6;  ///< the same for IPv6; none where the host has no IPv6
-  /// A Unix socket of datagrams, each an IP packet as PacketPort::receive() gives it: what the switch has for this
-  /// process, such as connection requests, and what the process got that is another one's.
+  /// A Unix socket of datagrams, each an IP packet as PacketPort::receive() gives it: what the switch has for
+  /// this process, such as connection requests, and what the process got that is another one's.
   Descriptor handed_over;
   std::uint8_t share = 0;                           ///< this process's; see nic::NumberShare
   std::uint16_t port = transport::wire::kRocePort;  ///< that the sockets of all members are bound to

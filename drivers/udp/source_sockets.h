@@ -11,17 +11,18 @@
 
 namespace urnic::drivers {
 
-/// Each queue pair has a UDP source port of its own (fact 6), so that networks spread their traffic, and a socket
-/// sends from the port that it is bound to. Those used lately stay open. One thread at a time. Opening one takes a
-/// few system calls.
+/// Each queue pair has a UDP source port of its own (fact 6), so that networks spread their traffic, and a
+/// socket sends from the port that it is bound to. Those used lately stay open. One thread at a time. Opening
+/// one takes a few system calls.
 class SourceSockets {
  public:
-  /// Where `is_shared`, other processes of this host send from these addresses and ports as well. `addresses` must outlive
-  /// it.
+  /// Where `is_shared`, other processes of this host send from these addresses and ports as well. `addresses`
+  /// must outlive it.
   SourceSockets(const LocalAddresses& addresses, bool is_shared)
       : addresses_(addresses), is_shared_(is_shared) {}
 
-  /// The socket, borrowed until the next call; -1 when another program has that port, or there are no more descriptors.
+  /// The socket, borrowed until the next call; -1 when another program has that port, or there are no more
+  /// descriptors.
   int find(const transport::wire::Gid& source, std::uint16_t port);
 
  private:

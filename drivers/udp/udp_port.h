@@ -17,9 +17,9 @@
 
 namespace urnic::drivers {
 
-/// Carries IP packets with the host's own addresses, wherever the host's routes lead. The kernel makes the IP and UDP
-/// headers that are sent, from what the packets' headers ask for: addresses, source port, TOS or traffic class, TTL
-/// or hop limit.
+/// Carries IP packets with the host's own addresses, wherever the host's routes lead. The kernel makes the IP
+/// and UDP headers that are sent, from what the packets' headers ask for: addresses, source port, TOS or
+/// traffic class, TTL or hop limit.
 class UdpPort final : public nic::PacketPort {
  public:
   struct Config {
@@ -29,7 +29,8 @@ class UdpPort final : public nic::PacketPort {
   };
   /// Opens sockets at all addresses. The error says at which address this failed, and why.
   static Result<std::unique_ptr<UdpPort>, Error> open(const Config& config);
-  /// Shares the addresses with other processes of the host, and has the sockets that come through the exchange.
+  /// Shares the addresses with other processes of the host, and has the sockets that come through the
+  /// exchange.
   static Result<std::unique_ptr<UdpPort>, Error> share(const Config& config,
                                                        std::shared_ptr<SocketExchange> exchange);
 

@@ -52,7 +52,8 @@ std::unique_ptr<nic::HostProbe> UdpProbe::send(const nic::Way& way, std::uint16_
 nic::HostProbe::Seen UdpProbe::look() {
   if (error_ == 0) error_ = take_error(socket_.get());
   if (error_ != 0) return {.error = error_};
-  // When the kernel gives a next hop up it drops what waits, and tells the socket a moment later: that takes one look more.
+  // When the kernel gives a next hop up it drops what waits, and tells the socket a moment later: that takes
+  // one look more.
   const bool waits = is_unsent(socket_.get());
   const bool has_waited = std::exchange(has_waited_, waits);
   return {.is_found = !waits && !has_waited};

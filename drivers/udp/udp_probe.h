@@ -11,8 +11,9 @@
 
 namespace urnic::drivers {
 
-/// The socket is connected and has a port of its own, so that the kernel gives it what ICMP says of its datagram, which it could not
-/// with the ports that the processes of a host share. See nic::HostProbe. One thread at a time.
+/// The socket is connected and has a port of its own, so that the kernel gives it what ICMP says of its
+/// datagram, which it could not with the ports that the processes of a host share. See nic::HostProbe. One
+/// thread at a time.
 class UdpProbe final : public nic::HostProbe {
  public:
   /// Sends to `port` of the destination; the source must be named.

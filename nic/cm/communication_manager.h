@@ -22,12 +22,13 @@
 
 namespace urnic::nic::cm {
 
-/// The state machine of IBTA's communication manager, as Linux' ib_cm is known to behave (facts 44 to 48; abi.md 3.3). Each
-/// message is repeated until it is answered, and one that comes again is answered as before, so that either side may
-/// lose, double or reorder messages. Alternate paths are not offered: LAP is refused by silence, as the kernel does on
-/// Ethernet.
+/// The state machine of IBTA's communication manager, as Linux' ib_cm is known to behave (facts 44 to 48;
+/// abi.md 3.3). Each message is repeated until it is answered, and one that comes again is answered as
+/// before, so that either side may lose, double or reorder messages. Alternate paths are not offered: LAP is
+/// refused by silence, as the kernel does on Ethernet.
 ///
-/// Sans-I/O: inputs on_mad() and on_timeout(), outputs pop() and the consumer. All calls under the engine lock.
+/// Sans-I/O: inputs on_mad() and on_timeout(), outputs pop() and the consumer. All calls under the engine
+/// lock.
 class CommunicationManager {
  public:
   /// `seed` chooses the communication IDs, which a peer must not meet again after a restart (abi.md trap 11).
@@ -45,7 +46,8 @@ class CommunicationManager {
   void on_timeout(transport::Time now);
   transport::Time next_timeout() const;
 
-  // --- What the consumer asks for. An id is valid until the consumer is told that it is not, or releases it. ---
+  // --- What the consumer asks for. An id is valid until the consumer is told that it is not, or releases it.
+  // ---
 
   /// Sends `req`, whose IDs, GUID, timeouts and retries are filled in here. Nothing: too many connections.
   std::optional<CommunicationId> request(Req req, const MadPath& path, transport::Time now);
@@ -63,8 +65,8 @@ class CommunicationManager {
   bool disconnect(CommunicationId id, transport::Time now);
   /// The first data came before the RTU, or without it. False when the connection does not wait for it.
   bool establish(CommunicationId id);
-  /// Connections that wait for RTU, and perhaps some that did: the owner asks for them in turns, and says by establish()
-  /// that the queue pair of one has received a request, which means as much (fact 47).
+  /// Connections that wait for RTU, and perhaps some that did: the owner asks for them in turns, and says by
+  /// establish() that the queue pair of one has received a request, which means as much (fact 47).
   std::size_t unconfirmed_count() const { return unconfirmed_.size(); }
   /// The next one, which waits for RTU; null when there is none.
   const Connection* next_unconfirmed();
@@ -81,7 +83,8 @@ class CommunicationManager {
   const OutgoingMad& next_outgoing() const { return outgoing_.front(); }
   void pop() { outgoing_.pop_front(); }
   std::size_t outgoing_count() const { return outgoing_.size(); }
-  /// There is no room for the next one now: the others go first. Allocates only if memory is moved about in the queue.
+  /// There is no room for the next one now: the others go first. Allocates only if memory is moved about in
+  /// the queue.
   void put_off() {
     outgoing_.push_back(outgoing_.front());
     outgoing_.pop_front();

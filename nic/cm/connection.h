@@ -90,8 +90,8 @@ struct PeerKey {
   }
 };
 
-/// A queue pair of a peer. Its host's address is a part of it: GUIDs are made of MACs, and hosts with the same container
-/// bridge may have the same one.
+/// A queue pair of a peer. Its host's address is a part of it: GUIDs are made of MACs, and hosts with the
+/// same container bridge may have the same one.
 struct PeerQp {
   PeerKey key;  ///< its number
   transport::wire::Gid address{};

@@ -38,8 +38,8 @@ struct Silence {
   transport::Duration waited{};
 };
 
-/// Called under the engine lock, out of the communication manager's inputs; it may be called back. Nothing is told of a
-/// connection that was released.
+/// Called under the engine lock, out of the communication manager's inputs; it may be called back. Nothing is
+/// told of a connection that was released.
 class Consumer {
  public:
   virtual ~Consumer() = default;

@@ -103,8 +103,8 @@ class Counters {
   /// Not sent: too many waited for the port already.
   std::uint64_t dropped() const { return dropped_.value(); }
 
-  /// Every counter by name: "cm_tx_msgs_req" and so on, "cm_rx_malformed", "cm_rx_unexpected", "cm_tx_dropped". The
-  /// names stay for good.
+  /// Every counter by name: "cm_tx_msgs_req" and so on, "cm_rx_malformed", "cm_rx_unexpected",
+  /// "cm_tx_dropped". The names stay for good.
   std::vector<std::pair<std::string_view, std::uint64_t>> all() const;
 
  private:

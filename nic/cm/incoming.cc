@@ -26,8 +26,8 @@ void CommunicationManager::on_mad(std::span<const std::byte> bytes, const Arriva
          {.kind = MessageKind::kReq, .transaction_id = request->transaction_id, .from = from, .now = now});
 }
 
-/// The connection that a message names by our ID and its peer's, if it came from that peer. The peer's may not be known yet;
-/// another one is left over from an earlier connection.
+/// The connection that a message names by our ID and its peer's, if it came from that peer. The peer's may
+/// not be known yet; another one is left over from an earlier connection.
 Connection* CommunicationManager::expect(CommunicationId local_id, CommunicationId remote_id,
                                          const Arrival& from) {
   Connection* const connection = find_mutable(local_id);
@@ -114,9 +114,9 @@ void CommunicationManager::on_repeated_request(Connection& connection, const Req
   }
 }
 
-/// Whether the peer's queue pair is one that we are, or were lately, connected with: then the peer has started over, and the
-/// old connection ends. A stranger who names the peer's GUID and queue pair from another address ends nothing, unlike with
-/// Linux' ib_cm, which does not compare addresses.
+/// Whether the peer's queue pair is one that we are, or were lately, connected with: then the peer has
+/// started over, and the old connection ends. A stranger who names the peer's GUID and queue pair from
+/// another address ends nothing, unlike with Linux' ib_cm, which does not compare addresses.
 bool CommunicationManager::end_stale(const Req& req, const Incoming& in) {
   const auto known = by_peer_qp_.find(
       {.key = {req.local_ca_guid, transport::to_integer(req.local_qp)}, .address = in.from.source});

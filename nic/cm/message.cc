@@ -79,8 +79,9 @@ void store_bytes(Room body, std::size_t at, const std::array<std::byte, kBytes>&
   std::copy(from.begin(), from.end(), body.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// ECE's options are the attribute modifier of the header. Its vendor id stands where bytes were reserved once: in one piece in a
-// REQ, in three in a REP, the highest byte first (the kernel's ibta_vol1_c12.h; fact 48).
+// ECE's options are the attribute modifier of the header. Its vendor id stands where bytes were reserved
+// once: in one piece in a REQ, in three in a REP, the highest byte first (the kernel's ibta_vol1_c12.h; fact
+// 48).
 
 // --- REQ ---
 

@@ -18,7 +18,8 @@ namespace urnic::nic::cm {
 template <std::size_t kBytes>
 using PrivateData = std::array<std::byte, kBytes>;
 
-/// The path in a REQ. LIDs mean nothing on Ethernet: 0xffff when routers may be on the way, as Linux writes it.
+/// The path in a REQ. LIDs mean nothing on Ethernet: 0xffff when routers may be on the way, as Linux writes
+/// it.
 struct PrimaryPath {
   transport::wire::Gid local_gid{};   ///< of the sender
   transport::wire::Gid remote_gid{};  ///< of the receiver
@@ -175,7 +176,8 @@ std::variant<Mad, MadError> parse(std::span<const std::byte> bytes);
 /// Of bytes that parse() takes, or write() made.
 MessageKind kind_of(std::span<const std::byte> bytes);
 
-/// Why a REQ cannot be read: what to reject it with. Nothing when its sender cannot be told, or when it is no REQ.
+/// Why a REQ cannot be read: what to reject it with. Nothing when its sender cannot be told, or when it is no
+/// REQ.
 struct Unreadable {
   std::uint64_t transaction_id = 0;
   CommunicationId remote_id{};  ///< of its sender

@@ -77,8 +77,8 @@ enum class SidrStatus : std::uint8_t {
   kUnsupportedVersion = 5,
 };
 
-/// What a side of a connection offers beyond the standard, or has agreed to: ECE (enhanced connection establishment). Options
-/// mean what the vendor says.
+/// What a side of a connection offers beyond the standard, or has agreed to: ECE (enhanced connection
+/// establishment). Options mean what the vendor says.
 struct Ece {
   std::uint32_t vendor_id = 0;  ///< 24 bits; 0: nothing is offered
   std::uint32_t options = 0;

@@ -73,7 +73,8 @@ std::optional<std::string> text_of(const File& file) {
                     : std::optional(std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
-/// Whether there is nothing more to be done: another watch that looks at it at this moment (EWOULDBLOCK) overwrites it next.
+/// Whether there is nothing more to be done: another watch that looks at it at this moment (EWOULDBLOCK)
+/// overwrites it next.
 bool overwrite(const std::string& path, const std::string& text) {
   const File file(path, O_WRONLY);
   if (!file.is_open()) return errno == EWOULDBLOCK;
@@ -154,7 +155,8 @@ void ParameterWatch::drain() {
   }
 }
 
-/// A shell empties a file before it writes: as long as a writer has it open, it may hold half of a value. Its close will be news.
+/// A shell empties a file before it writes: as long as a writer has it open, it may hold half of a value. Its
+/// close will be news.
 void ParameterWatch::take_values(Refusal refusal) {
   CongestionSettings settings = owner_.in_force();
   bool has_changed = false;

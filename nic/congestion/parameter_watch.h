@@ -38,8 +38,8 @@ class ParameterWatch {
   /// From news to the look at it: writes that follow each other closely are one look.
   static constexpr int kPauseMs = 5;
 
-  /// Takes what the files say already, and then what is written. `folder` is the device's, with ecn/ in it. The error says why
-  /// files cannot be watched.
+  /// Takes what the files say already, and then what is written. `folder` is the device's, with ecn/ in it.
+  /// The error says why files cannot be watched.
   static Result<std::unique_ptr<ParameterWatch>, Error> start(ParameterOwner owner, std::string folder);
   /// Ends the thread, at once.
   ~ParameterWatch();

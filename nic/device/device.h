@@ -113,8 +113,9 @@ class Device {
   /// EBUSY, with the queue pair untouched, while it is a member of a multicast group, has flow rules or is in
   /// an indirection table.
   Result<void, Error> check_destroyable(const QueuePair& qp) const;
-  /// Sends its pending responses first. Its completions leave the completion queues, as cards do it. For a bounded time the
-  /// number goes on to acknowledge the peer's repeats, whose acknowledgement may have been lost.
+  /// Sends its pending responses first. Its completions leave the completion queues, as cards do it. For a
+  /// bounded time the number goes on to acknowledge the peer's repeats, whose acknowledgement may have been
+  /// lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
 
   /// ENOMEM: too many, EINVAL: limits, or one of domain and completions without the other.
@@ -137,9 +138,9 @@ class Device {
   /// device: programs make address handles to find out which GIDs are any good.
   Result<transport::AddressHandleId, Error> create_address_handle(ProtectionDomain& pd,
                                                                   const AddressVector& address);
-  /// Waits until the link has told the MAC of the destination, or it is known that it will not, for a second at
-  /// most. Whether it is known now. Does not wait where the owner makes the progress (kManual). Not for the
-  /// data path.
+  /// Waits until the link has told the MAC of the destination, or it is known that it will not, for a second
+  /// at most. Whether it is known now. Does not wait where the owner makes the progress (kManual). Not for
+  /// the data path.
   bool resolve(const AddressVector& address);
   /// Datagrams that were posted for it and did not leave yet are lost.
   Result<void, Error> destroy_address_handle(ProtectionDomain& pd, transport::AddressHandleId handle);
@@ -177,10 +178,10 @@ class Device {
   /// kManual: when progress() must be called next at the latest, for timers; kNever when only input can cause
   /// work.
   transport::Time next_timeout() const;
-  /// Ends what the program has of rdma_cm, as the kernel does when a process ends: peers are disconnected and requests
-  /// rejected. Runs until the port has been drained and peers that still repeat were answered; bounded (about a second
-  /// at worst, nothing at all when no packet was sent lately), and has the port write down what it only
-  /// remembers. Called before the process ends.
+  /// Ends what the program has of rdma_cm, as the kernel does when a process ends: peers are disconnected and
+  /// requests rejected. Runs until the port has been drained and peers that still repeat were answered;
+  /// bounded (about a second at worst, nothing at all when no packet was sent lately), and has the port write
+  /// down what it only remembers. Called before the process ends.
   void linger();
 
   /// In the child of a fork: the device must not be used any more; every call that would fails with EIO at
@@ -191,15 +192,15 @@ class Device {
 
   /// What is in force: config()'s, until it is updated.
   CongestionSettings congestion() const;
-  /// For the queue pairs that there are, whose controllers go on from where they are, and for those that come. EINVAL: a
-  /// controller of another kind; nothing is changed then.
+  /// For the queue pairs that there are, whose controllers go on from where they are, and for those that
+  /// come. EINVAL: a controller of another kind; nothing is changed then.
   Result<void, Error> update_congestion(const CongestionSettings& settings);
 
   // --- Observation ---
 
   const transport::Counters& counters() const;
-  /// Every counter by name: the transport's, the device's drops ("rx_drop_bad_icrc"), the connection manager's
-  /// ("cm_tx_msgs_req"), the port's ("port_sent_frames").
+  /// Every counter by name: the transport's, the device's drops ("rx_drop_bad_icrc"), the connection
+  /// manager's ("cm_tx_msgs_req"), the port's ("port_sent_frames").
   std::vector<std::pair<std::string_view, std::uint64_t>> all_counters() const;
 
   struct ObjectCounts {

@@ -19,8 +19,8 @@ using transport::Access;
 
 namespace {
 
-/// Linux' ib_umem_get() counts pages from the one with the first byte to the one in front of which the region ends: an empty region
-/// has the page that it begins in, or none.
+/// Linux' ib_umem_get() counts pages from the one with the first byte to the one in front of which the region
+/// ends: an empty region has the page that it begins in, or none.
 bool has_no_page(const MemoryRegion& region) {
   static const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   return region.length == 0 && reinterpret_cast<std::uintptr_t>(region.memory) % page_bytes == 0;

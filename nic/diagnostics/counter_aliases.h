@@ -7,8 +7,8 @@
 
 namespace urnic::nic {
 
-/// Another name, and what is added up for it. rxe's ack_deferred and link_downed have no counterpart here: nothing is
-/// published under those names.
+/// Another name, and what is added up for it. rxe's ack_deferred and link_downed have no counterpart here:
+/// nothing is published under those names.
 struct CounterAlias {
   std::string_view name;
   std::array<std::string_view, 3> sources;

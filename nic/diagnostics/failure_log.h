@@ -33,8 +33,8 @@ class FailureLog {
   /// A host sends requests to a queue pair that is not here. It will repeat them: one is reported each
   /// second.
   void add_stray(transport::QpNumber to, const transport::wire::Gid& from, transport::Time now);
-  /// What is for that queue pair from that peer comes from another address; a connection request is for none, 0. As above, one is
-  /// reported each second.
+  /// What is for that queue pair from that peer comes from another address; a connection request is for none,
+  /// 0. As above, one is reported each second.
   void add_translated(transport::QpNumber to, const transport::wire::Gid& peer,
                       const transport::wire::Gid& seen_as, transport::Time now);
 

@@ -18,8 +18,8 @@
 #include "nic/process/may_wait.h"
 #include "nic/process/own_thread.h"
 
-// System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc: librspreload
-// would take our sockets for its own.
+// System calls and not the C library's functions of the same name, as in nic/engine/progress_thread.cc:
+// librspreload would take our sockets for its own.
 
 namespace urnic::nic {
 
@@ -47,8 +47,8 @@ Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<s
 }
 
 // It gets its name when it listens: a socket with such a name that no process listens at is a dead process',
-// and the next process that starts removes it. What has the name already was left by a process that had our number
-// before.
+// and the next process that starts removes it. What has the name already was left by a process that had our
+// number before.
 Result<void, Error> StatusServer::listen() {
   const std::string hidden = "." + name_;
   folder_.remove(hidden);

@@ -95,8 +95,8 @@ Pipeline::Round Engine::try_rounds(Occasion occasion) {
   return all;
 }
 
-/// Runs a round under the lock, adds to `all` what it did, and lets go. Whether another thread has asked for one
-/// meanwhile.
+/// Runs a round under the lock, adds to `all` what it did, and lets go. Whether another thread has asked for
+/// one meanwhile.
 bool Engine::run_and_unlock(Occasion occasion, Pipeline::Round& all) {
   lock_.take_question();
   const Time now = clock().now();
@@ -141,7 +141,8 @@ void Engine::on_poll() {
   }
 }
 
-/// Whether a peer's program polled last on the processor that this thread runs on: one of the two waits for the other's turn to end.
+/// Whether a peer's program polled last on the processor that this thread runs on: one of the two waits for
+/// the other's turn to end.
 bool Engine::is_peer_here() {
   const int processor = sched_getcpu();
   if (processor < 0 || !lock_.try_lock()) return false;
@@ -175,8 +176,8 @@ void Engine::ring(QueuePair& qp) {
   }
 }
 
-// The thread may stop watching at any time. It looks at doorbells after it has said so, and we look at what it says after
-// ours has rung: one of us sees the other.
+// The thread may stop watching at any time. It looks at doorbells after it has said so, and we look at what
+// it says after ours has rung: one of us sees the other.
 bool Engine::ring_with_next(QueuePair& qp) {
   if (thread_.relies_on_polls()) {
     pipeline_.ring(qp);

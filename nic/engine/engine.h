@@ -39,8 +39,8 @@ class Engine final : public QueueEngine {
   Engine(const DeviceConfig& config, const Clock& clock, const GidTable& gids);
   ~Engine() override;
 
-  /// Takes the port and what comes with it, and starts the NIC's thread unless progress is manual; called once. The error
-  /// is the thread's.
+  /// Takes the port and what comes with it, and starts the NIC's thread unless progress is manual; called
+  /// once. The error is the thread's.
   Result<void, Error> start(OpenedPort opened);
   bool is_started() const { return is_started_.load(std::memory_order_acquire); }
   /// Stops the NIC's thread. Rounds can still be run.
@@ -52,8 +52,8 @@ class Engine final : public QueueEngine {
 
   void lock() override;
   void unlock() override;
-  /// For the NIC's thread: the lock, in the first case only if it is free, without the rounds that unlock() runs. Afterwards
-  /// is_asked() says whether another thread relies on one.
+  /// For the NIC's thread: the lock, in the first case only if it is free, without the rounds that unlock()
+  /// runs. Afterwards is_asked() says whether another thread relies on one.
   std::unique_lock<EngineLock> try_hold() { return std::unique_lock(lock_, std::try_to_lock); }
   std::unique_lock<EngineLock> hold() { return std::unique_lock(lock_); }
   bool is_asked() const { return lock_.is_asked(); }

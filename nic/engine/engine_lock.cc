@@ -11,7 +11,8 @@
 
 namespace urnic::nic {
 namespace {
-// Not std::atomic::wait(), which yields a few times before it sleeps. Leaves errno alone, as verbs do that succeed.
+// Not std::atomic::wait(), which yields a few times before it sleeps. Leaves errno alone, as verbs do that
+// succeed.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
   const int before = errno;
   syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
@@ -45,7 +46,8 @@ bool EngineLock::try_lock() {
   return true;
 }
 
-// A thread that waits has said so before it found the lock held: so either it is seen here, or it finds the lock free.
+// A thread that waits has said so before it found the lock held: so either it is seen here, or it finds the
+// lock free.
 bool EngineLock::unlock() {
   const int before = cancel_state_;
   note_engine_lock(-1);

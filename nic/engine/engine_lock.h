@@ -20,8 +20,8 @@ class EngineLock {
   void lock();
   /// For the data path. May fail although the lock is free.
   bool try_lock();
-  /// Whether the question was asked, and not taken yet; then the caller has to look, or the thread that gets the lock
-  /// before it.
+  /// Whether the question was asked, and not taken yet; then the caller has to look, or the thread that gets
+  /// the lock before it.
   bool unlock();
 
   /// Any thread. Whether the lock has a holder, which will see the question.

@@ -27,7 +27,8 @@ FullWays::Way& FullWays::at(const Mac& name) {
   return full_.back();
 }
 
-/// There is one beside the first: the queue pair that needs it is in none, and all others together fill one less than there are.
+/// There is one beside the first: the queue pair that needs it is in none, and all others together fill one
+/// less than there are.
 void FullWays::spare_an_empty_one() {
   const auto is_empty = [](const Way& way) { return way.responding.empty() && way.sending.empty(); };
   const auto found = std::find_if(std::next(full_.begin()), full_.end(), is_empty);

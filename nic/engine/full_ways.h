@@ -18,12 +18,12 @@ using QpList =
                            boost::intrusive::member_hook<QpSchedule, QpSchedule::Hook, &QpSchedule::hook>,
                            boost::intrusive::constant_time_size<false>>;
 
-/// A way belongs to one station and has its MAC for a name, or it is the one of all stations that have none of their own:
-/// broadcast. The ways take turns. On each, queue pairs wait in the order in which they came, and those that have a response
-/// pending before others.
+/// A way belongs to one station and has its MAC for a name, or it is the one of all stations that have none
+/// of their own: broadcast. The ways take turns. On each, queue pairs wait in the order in which they came,
+/// and those that have a response pending before others.
 ///
-/// A way that is looked at and not full any more is no longer one of these. All calls under the engine lock; none
-/// allocates, except expect().
+/// A way that is looked at and not full any more is no longer one of these. All calls under the engine lock;
+/// none allocates, except expect().
 class FullWays {
  public:
   struct Way {

@@ -55,8 +55,8 @@ class Gsi final : private cm::FarewellKeeper {
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
 
-  /// Timers first, then what is to be sent, as far as the port takes it. Timers run out by `heard_until`: what peers sent before
-  /// was received. Returns whether anything was done.
+  /// Timers first, then what is to be sent, as far as the port takes it. Timers run out by `heard_until`:
+  /// what peers sent before was received. Returns whether anything was done.
   bool run(transport::Time now, transport::Time heard_until);
   /// When run() must be called next at the latest.
   transport::Time next_timeout() const;

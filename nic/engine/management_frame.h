@@ -19,8 +19,9 @@ inline constexpr std::uint32_t kManagementQkey = 0x80010000;
 /// The longest such frame: over IPv6, with a VLAN's tag.
 inline constexpr std::size_t kMaxManagementFrame = 352;
 
-/// Writes a datagram from queue pair 1 to queue pair 1 (fact 44): the whole frame with its ICRC, as a port of that medium
-/// carries it. `station` has the MAC; `frame` has room for kMaxManagementFrame bytes. Returns how many it has.
+/// Writes a datagram from queue pair 1 to queue pair 1 (fact 44): the whole frame with its ICRC, as a port of
+/// that medium carries it. `station` has the MAC; `frame` has room for kMaxManagementFrame bytes. Returns how
+/// many it has.
 std::size_t write_management_frame(const cm::OutgoingMad& mad, const LinkSource& from,
                                    const transport::wire::Mac& station, transport::Psn psn,
                                    std::span<std::byte> frame);

@@ -118,7 +118,8 @@ std::size_t Pipeline::receive(Time& now) {
   return count;
 }
 
-/// `started` is before receive(). The port is asked only where it matters: most rounds find no timer that has run out.
+/// `started` is before receive(). The port is asked only where it matters: most rounds find no timer that has
+/// run out.
 void Pipeline::note_heard(Time started, Time now, std::size_t received) {
   const bool is_timer_due =
       scheduler_.next_timeout() <= now ||

@@ -34,9 +34,9 @@ class Recorder;
 /// before timers, because on starved cores an acknowledgement often waits while its timer runs out, and
 /// completions come last, because the acknowledgement that goes with one leaves before it is seen.
 ///
-/// One round may not receive all that waits in the port. What waits for a peer's answer expires only when everything that had come in
-/// time was received: a process that was stopped, for however long, misses no answer that came meanwhile. A flood holds that up
-/// for some milliseconds at most.
+/// One round may not receive all that waits in the port. What waits for a peer's answer expires only when
+/// everything that had come in time was received: a process that was stopped, for however long, misses no
+/// answer that came meanwhile. A flood holds that up for some milliseconds at most.
 ///
 /// All calls under the engine lock, except where noted.
 class Pipeline {
@@ -101,8 +101,8 @@ class Pipeline {
   void flush_delayed_ack(QueuePair& qp);
   /// Takes `qp` out of turn: it forgets its state.
   void unschedule(QueuePair& qp) { scheduler_.remove(qp); }
-  /// The end of a queue pair: what it has completed and the program did not fetch is forgotten. It stays in TIME-WAIT if it
-  /// was ever connected.
+  /// The end of a queue pair: what it has completed and the program did not fetch is forgotten. It stays in
+  /// TIME-WAIT if it was ever connected.
   void enter_time_wait(QueuePair& qp, transport::Time now);
   Gsi& gsi() { return gsi_; }
   const Gsi& gsi() const { return gsi_; }

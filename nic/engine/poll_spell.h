@@ -9,8 +9,8 @@
 
 namespace urnic::nic {
 
-/// A thread that polls again and again and finds nothing keeps a processor that the peer it waits for may need. After each spell of
-/// such polls the engine looks whether that is so.
+/// A thread that polls again and again and finds nothing keeps a processor that the peer it waits for may
+/// need. After each spell of such polls the engine looks whether that is so.
 ///
 /// One thread.
 class PollSpell {
@@ -28,9 +28,10 @@ class PollSpell {
     return true;
   }
 
-  /// The thread is about to give its turn away, since the peer it waits for shares its processor. Whether it should sleep for a
-  /// moment instead: the scheduler looks for an idle processor when a thread wakes up, and hardly moves one that yields again and
-  /// again. More and more rarely while that goes on, as there may be none.
+  /// The thread is about to give its turn away, since the peer it waits for shares its processor. Whether it
+  /// should sleep for a moment instead: the scheduler looks for an idle processor when a thread wakes up, and
+  /// hardly moves one that yields again and again. More and more rarely while that goes on, as there may be
+  /// none.
   bool should_sleep(transport::Time now) {
     if (now - std::exchange(last_yield_, now) >= kEndOfSharing) {
       shared_since_ = now;

@@ -190,8 +190,9 @@ void ProgressThread::spin() {
     if (!worked && now - last_work >= patience && prepare_to_sleep(is_alone)) return;
     // The program's threads may have no other core to run on. Where they really ran meanwhile, spinning only
     // delays them, and us: a frame that wakes us is served sooner than one that waits until their turn is
-    // over. They get one turn before we sleep: what they send us in it needs no system call to wake us, and often is what
-    // we wait for. A program that does not poll only looks at its memory, where nothing comes without us.
+    // over. They get one turn before we sleep: what they send us in it needs no system call to wake us, and
+    // often is what we wait for. A program that does not poll only looks at its memory, where nothing comes
+    // without us.
     if (!worked && !is_alone) {
       std::this_thread::yield();
       has_yielded = true;
@@ -247,8 +248,8 @@ void ProgressThread::take_over(Time watched_since, bool has_run) {
   patience_ = std::min(2 * patience_, kLastPatience);
 }
 
-/// Arms the port and says until when we sleep; false when there is something to do, or when the lock is not free, unless we wait
-/// for it.
+/// Arms the port and says until when we sleep; false when there is something to do, or when the lock is not
+/// free, unless we wait for it.
 bool ProgressThread::prepare_to_sleep(bool waits_for_lock) {
   const std::unique_lock lock = waits_for_lock ? engine_.hold() : engine_.try_hold();
   if (!lock) return false;

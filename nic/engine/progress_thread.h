@@ -19,19 +19,20 @@ class Engine;
 ///
 ///   SPIN   runs rounds one after the other; 100 us without work lead to SLEEP, a program that polls to
 ///          WATCH.
-///   WATCH  the program polls: the thread only looks every millisecond whether it still does, more often where the program had no
+///   WATCH  the program polls: the thread only looks every millisecond whether it still does, more often
+///   where the program had no
 ///          turn on a processor lately.
 ///   SLEEP  the port is armed: a frame, a timer or a kick ends it. A port without a wake descriptor is polled
 ///          about every half millisecond, and every millisecond when it is quiet.
 ///
 /// A program counts as polling while no completion queue is armed, since a program that asked to be woken may
 /// sleep at any moment. A program that polls but spins on its memory in between (one-sided traffic: it waits
-/// for what the peer writes) is found out by the frames that wait when the thread takes over from WATCH, and the program has run
-/// meanwhile; for a while, longer each time, its polling is then not relied on.
+/// for what the peer writes) is found out by the frames that wait when the thread takes over from WATCH, and
+/// the program has run meanwhile; for a while, longer each time, its polling is then not relied on.
 ///
-/// Between two looks in SPIN the thread yields, for the program may need its core. Where the program does not poll and something else
-/// has the core for long, it goes to SLEEP at once instead: who is woken runs within microseconds, who has yielded waits for the end
-/// of the other's turn.
+/// Between two looks in SPIN the thread yields, for the program may need its core. Where the program does not
+/// poll and something else has the core for long, it goes to SLEEP at once instead: who is woken runs within
+/// microseconds, who has yielded waits for the end of the other's turn.
 class ProgressThread {
  public:
   explicit ProgressThread(Engine& engine) : engine_(engine) {}

@@ -138,7 +138,8 @@ void Receiver::drop_or_default_rule(std::span<const std::byte> frame, Time now, 
   deps_.drops.add(reason);
 }
 
-/// The ICRC comes last, as it reads the whole packet: until then each field may be wrong, and only counters change.
+/// The ICRC comes last, as it reads the whole packet: until then each field may be wrong, and only counters
+/// change.
 bool Receiver::is_intact(const Frame& frame) {
   if (!frame.has_icrc) return true;
   const std::uint32_t difference = frame.expected_icrc() ^ frame.icrc;
@@ -199,8 +200,8 @@ void Receiver::on_congestion_notification(QueuePair& qp, const Packet& packet, c
   deps_.drops.add(is_obeyed ? DeviceCounter::kCnpHandled : DeviceCounter::kCnpIgnored);
 }
 
-/// Notes the MAC of a connected queue pair's peer. Datagrams teach nothing: any station may send one under any
-/// address, and the Q_Key was not checked yet.
+/// Notes the MAC of a connected queue pair's peer. Datagrams teach nothing: any station may send one under
+/// any address, and the Q_Key was not checked yet.
 void Receiver::learn_peer(QueuePair& qp, const Mac& mac, Time now) {
   const PeerMac& known = qp.peer_mac();
   if (known.is_good(deps_.neighbors.generation()) && known.mac == mac) return;
@@ -220,7 +221,8 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
   return true;
 }
 
-/// Every member gets it, as if it were alone; our own members, too, when one of us sends it, except a sender that does not want to.
+/// Every member gets it, as if it were alone; our own members, too, when one of us sends it, except a sender
+/// that does not want to.
 void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
   if (!is_intact(frame)) return;

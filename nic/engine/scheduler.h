@@ -43,7 +43,8 @@ class Scheduler {
   void put_back_in_turn(QueuePair& qp);
   /// It could not begin, as the port was full; it is the first to try again.
   void put_back_first(QueuePair& qp);
-  /// In ERR: it sends nothing any more, no response that it owes either, and needs neither the port nor an address.
+  /// In ERR: it sends nothing any more, no response that it owes either, and needs neither the port nor an
+  /// address.
   static bool is_only_flushed(const QueuePair& qp);
   void park(QueuePair& qp) { append(qp, QpSchedule::Place::kParked); }
   /// All that are parked want to send again.

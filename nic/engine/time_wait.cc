@@ -35,8 +35,8 @@ bool TimeWait::is_repeat(const Packet& packet, const Gid& source, const Gid& des
          distance(destroyed.expected, packet.bth.psn) < 0;
 }
 
-// As a responder answers a duplicate: with the newest PSN (fact 25) that is not a READ's or an atomic's. The peer
-// would take an ACK of those for their response.
+// As a responder answers a duplicate: with the newest PSN (fact 25) that is not a READ's or an atomic's. The
+// peer would take an ACK of those for their response.
 std::size_t TimeWait::acknowledge(QpNumber number, const transport::wire::Mac& to,
                                   std::span<std::byte> frame) {
   assert(frame.size() >= kMaxFrameBytes);

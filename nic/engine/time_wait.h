@@ -53,8 +53,8 @@ class TimeWait {
     return entries_.at(to_integer(number)).destroyed.path;
   }
 
-  /// Writes the frame that acknowledges the last SEND or WRITE packet that the queue pair had executed, and all
-  /// before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
+  /// Writes the frame that acknowledges the last SEND or WRITE packet that the queue pair had executed, and
+  /// all before it, and returns its size. `frame` must have room for kMaxFrameBytes. Only after is_repeat().
   std::size_t acknowledge(transport::QpNumber number, const transport::wire::Mac& to,
                           std::span<std::byte> frame);
   static constexpr std::size_t kMaxFrameBytes = 66 + 16 + Path::kIcrcBytes;

@@ -49,8 +49,8 @@ bool Transmitter::send_frames_of(Machine& machine, Time now) {
   return sent;
 }
 
-/// Those that wait for a way come before those that want to send there now. They have a share of the round of their own: they do
-/// not keep the others waiting.
+/// Those that wait for a way come before those that want to send there now. They have a share of the round of
+/// their own: they do not keep the others waiting.
 bool Transmitter::serve_full_ways(Time now) {
   Share share;
   for (std::size_t count = scheduler_.count_full_ways(); count > 0 && share.packets > 0; --count) {

@@ -55,18 +55,18 @@ class Transmitter {
   /// The port that everything goes to; before any other call.
   void attach(PacketPort& port) { port_ = &port; }
 
-  /// Sends ARP, neighbor discovery and multicast reports first, then what had no room on its way before, then the pending
-  /// responses, then requests. Returns whether anything was done. What did not fit into the round, or into the port, waits
-  /// for the next one.
-  /// What peers sent before `heard_until` was received: questions without an answer until then have none.
+  /// Sends ARP, neighbor discovery and multicast reports first, then what had no room on its way before, then
+  /// the pending responses, then requests. Returns whether anything was done. What did not fit into the
+  /// round, or into the port, waits for the next one. What peers sent before `heard_until` was received:
+  /// questions without an answer until then have none.
   bool run(transport::Time now, transport::Time heard_until);
 
   /// Answers a repeated request for a destroyed queue pair, if the port takes it now: the peer repeats it
   /// otherwise.
   void acknowledge_again(transport::QpNumber destroyed, const transport::wire::Mac& to, transport::Time now);
 
-  /// A packet from the peer of `qp`, a connected one, came with the mark of congestion: sends a CNP if one is due, and the
-  /// port takes it now.
+  /// A packet from the peer of `qp`, a connected one, came with the mark of congestion: sends a CNP if one is
+  /// due, and the port takes it now.
   void notify_of_congestion(QueuePair& qp, const transport::wire::Mac& to, transport::Time now);
 
   /// Whether the last run() ended because the port took no more.
@@ -78,8 +78,8 @@ class Transmitter {
 
  private:
   static constexpr std::size_t kPacketsPerRound = 64;
-  /// Bytes of frames in one turn of requests, so that queue pairs get the same whatever the size of their packets. The last
-  /// packet may exceed it; the next turn is shorter then.
+  /// Bytes of frames in one turn of requests, so that queue pairs get the same whatever the size of their
+  /// packets. The last packet may exceed it; the next turn is shorter then.
   static constexpr std::int32_t kBytesPerTurn = 16 * 1024;
   /// A frame counts as so many bytes at least: many small ones take time, too.
   static constexpr std::size_t kLeastBytes = 512;

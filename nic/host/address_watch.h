@@ -12,15 +12,15 @@
 
 namespace urnic::nic {
 
-/// One thread, with all signals blocked, sleeps until the kernel says that an address or an interface of this process's network
-/// namespace has changed (rtnetlink(7)).
+/// One thread, with all signals blocked, sleeps until the kernel says that an address or an interface of this
+/// process's network namespace has changed (rtnetlink(7)).
 class AddressWatch {
  public:
   /// From news to the look at it: an interface that comes up is a dozen of them.
   static constexpr int kPauseMs = 20;
 
-  /// What there is now, on the watch's thread: once when it starts, and after each change. False: the owner cannot look now, and
-  /// is told again after a pause.
+  /// What there is now, on the watch's thread: once when it starts, and after each change. False: the owner
+  /// cannot look now, and is told again after a pause.
   using Owner = std::function<bool(const HostInterfaces&)>;
 
   /// The error says why the kernel does not tell of changes.

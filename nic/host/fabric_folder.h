@@ -23,8 +23,8 @@ Result<void, Error> check_fabric_name(std::string_view name);
 /// their sockets.
 class FabricFolder {
  public:
-  /// Makes it when it is missing. The error: as private_folder(), or the system's; ENAMETOOLONG when the paths
-  /// of sockets in it would be too long.
+  /// Makes it when it is missing. The error: as private_folder(), or the system's; ENAMETOOLONG when the
+  /// paths of sockets in it would be too long.
   static Result<FabricFolder, Error> open(std::string_view name);
 
   const std::string& path() const { return path_; }

@@ -19,8 +19,8 @@ struct HostAddresses {
   std::string interface;              ///< of the first one
   std::optional<Ipv4Interface> ipv4;  ///< the first of that interface
   std::optional<Ipv6Interface> ipv6;  ///< the same, but no link-local one
-  /// Bytes of an IP packet that the first interface carries, and each other one that has a default route; 65535 where it is
-  /// more. What the rest carries counts on the ways through them only.
+  /// Bytes of an IP packet that the first interface carries, and each other one that has a default route;
+  /// 65535 where it is more. What the rest carries counts on the ways through them only.
   std::uint16_t mtu = 0;
 
   std::vector<transport::wire::Gid> gids() const;
@@ -33,9 +33,10 @@ enum class AddressWait : std::uint8_t {
   kUntilReady,
 };
 
-/// What `address`, an IPv4 or IPv6 address of this host, belongs to, with that address alone. Empty: the interface
-/// that the host's default route leads to, or else the first one that is up, or else the loopback; with all its
-/// addresses that are ready. EADDRNOTAVAIL: the host has no such address; otherwise the system's error.
+/// What `address`, an IPv4 or IPv6 address of this host, belongs to, with that address alone. Empty: the
+/// interface that the host's default route leads to, or else the first one that is up, or else the loopback;
+/// with all its addresses that are ready. EADDRNOTAVAIL: the host has no such address; otherwise the system's
+/// error.
 Result<HostAddresses, Error> find_host_addresses(std::string_view address, AddressWait wait);
 /// The ready addresses of all interfaces that are up, as arrange() orders them. Errors as there.
 Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait);

@@ -16,7 +16,8 @@ namespace urnic::nic {
 
 namespace {
 
-/// What the kernel answers; its errno value, or 0. By system calls: librspreload replaces the C library's functions.
+/// What the kernel answers; its errno value, or 0. By system calls: librspreload replaces the C library's
+/// functions.
 int ask(const std::string& interface, unsigned long what, ifreq& request) {
   interface.copy(request.ifr_name, sizeof request.ifr_name - 1);
   const long fd = syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);

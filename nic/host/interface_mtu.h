@@ -8,8 +8,8 @@
 
 namespace urnic::nic {
 
-/// The MTU of a network interface, in bytes of an IP packet; 65535 where it is larger. The error is the system's, with the
-/// interface's name: there is none of it.
+/// The MTU of a network interface, in bytes of an IP packet; 65535 where it is larger. The error is the
+/// system's, with the interface's name: there is none of it.
 Result<std::uint16_t, Error> interface_mtu(const std::string& interface);
 
 /// Whether it is up and has a carrier.

@@ -132,7 +132,8 @@ std::string usual_interface(const std::vector<InterfaceAddress>& addresses) {
 
 }  // namespace
 
-// "fe80000000000000021b21fffe000001 02 40 20 c0     eth0": address, interface, prefix length, scope and flags in hex, name.
+// "fe80000000000000021b21fffe000001 02 40 20 c0     eth0": address, interface, prefix length, scope and flags
+// in hex, name.
 std::vector<AddressState> address_states_of(const std::string& if_inet6) {
   std::vector<AddressState> states;
   std::istringstream lines(if_inet6);
@@ -149,9 +150,10 @@ std::vector<AddressState> address_states_of(const std::string& if_inet6) {
   return states;
 }
 
-// "eth0 00000000 0102A8C0 0003 0 0 100 00000000 0 0 0": interface, destination, gateway, flags, three numbers, mask, all in hex.
-// "00...00 00 00...00 00 fe80...01 00000400 00000001 00000000 00000003     eth0": destination and source with their prefix
-// lengths, next hop, metric, counters, flags, interface. The loopback has one that refuses everything.
+// "eth0 00000000 0102A8C0 0003 0 0 100 00000000 0 0 0": interface, destination, gateway, flags, three
+// numbers, mask, all in hex. "00...00 00 00...00 00 fe80...01 00000400 00000001 00000000 00000003     eth0":
+// destination and source with their prefix lengths, next hop, metric, counters, flags, interface. The
+// loopback has one that refuses everything.
 std::vector<std::string> default_routes_of(const std::string& route, const std::string& ipv6_route) {
   constexpr std::uint32_t kReject = 0x0200;  // RTF_REJECT
   std::vector<std::string> interfaces;

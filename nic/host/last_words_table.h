@@ -27,8 +27,8 @@ struct KeptFrame {
   LastWords::Delivery delivery;  ///< the pause is 0, or between those two
 };
 
-/// A file in memory with a row for each frame. Its size is sealed. A process may be killed in the middle of a row: the row's
-/// sequence number is odd then.
+/// A file in memory with a row for each frame. Its size is sealed. A process may be killed in the middle of a
+/// row: the row's sequence number is odd then.
 ///
 /// A child of a fork has neither the file nor the memory.
 class LastWordsTable final : public LastWords {
@@ -66,8 +66,9 @@ class LastWordsTable final : public LastWords {
 /// Whether a file that a process hands over may be one: in memory, and of a sealed size.
 bool may_hold_last_words(int file);
 
-/// The frames in a table of a process that has ended. The file may be anything that a process hands over: nothing is read of
-/// one whose size could change or whose reading could wait, and what is read is just bytes and numbers. Does not wait.
+/// The frames in a table of a process that has ended. The file may be anything that a process hands over:
+/// nothing is read of one whose size could change or whose reading could wait, and what is read is just bytes
+/// and numbers. Does not wait.
 std::vector<KeptFrame> read_last_words(int file);
 
 }  // namespace urnic::nic

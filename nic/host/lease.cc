@@ -33,8 +33,8 @@ constexpr std::uint8_t kLastDefaultAddress = 254;
 constexpr auto kRetryPause = std::chrono::milliseconds(10);
 /// More, while a program that has a slot is being ended: a large one takes its time to give its memory back.
 constexpr auto kEndingPatience = std::chrono::seconds(10);
-/// How many times its patience a program waits for those that look for a slot, too: they hold the guard for a few milliseconds
-/// each, and when a job starts there may be hundreds of them.
+/// How many times its patience a program waits for those that look for a slot, too: they hold the guard for a
+/// few milliseconds each, and when a job starts there may be hundreds of them.
 constexpr int kCrowdFactor = 8;
 
 template <typename... Arguments>
@@ -209,8 +209,8 @@ bool is_same_file(int one, int other) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-/// What `attempt` returns when it succeeds, fails for good, or the patience is over. `may_end_soon` says whether more of it is
-/// worth the while.
+/// What `attempt` returns when it succeeds, fails for good, or the patience is over. `may_end_soon` says
+/// whether more of it is worth the while.
 template <typename Attempt, typename MayEndSoon>
 auto with_patience(const Lease::Request& request, Attempt attempt, MayEndSoon may_end_soon)
     -> decltype(attempt()) {

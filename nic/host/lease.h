@@ -20,16 +20,17 @@ namespace urnic::nic {
 /// Move-only; not for several threads at once.
 class Lease {
  public:
-  /// What is wanted. An address that is not given is found on vhost-user wires and fabrics, in the default_network(): 1
-  /// for the front or port 0, 2 for the back or port 1, and so on, or the next one that no other NIC has.
+  /// What is wanted. An address that is not given is found on vhost-user wires and fabrics, in the
+  /// default_network(): 1 for the front or port 0, 2 for the back or port 1, and so on, or the next one that
+  /// no other NIC has.
   struct Request {
     PortSpec port;          ///< `side` and `slot` count only without `any_slot`
     bool any_slot = false;  ///< the first that is free: front before back
     std::optional<transport::wire::Ipv4Address> ipv4;
     std::optional<transport::wire::Ipv6Address> ipv6;
     std::optional<transport::wire::Mac> mac{};  ///< otherwise mac_for() the addresses
-    /// How long to wait for a program that is just ending, its linger for its peer included; eight times that for programs that
-    /// look for a slot at the same time.
+    /// How long to wait for a program that is just ending, its linger for its peer included; eight times that
+    /// for programs that look for a slot at the same time.
     std::chrono::milliseconds patience{
         1200};  ///< ten seconds more for one that was killed and is not gone yet
   };
@@ -37,19 +38,19 @@ class Lease {
   Lease() = default;  ///< holds nothing
 
   /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
-  /// addresses, the MAC included, are taken, and by whom. A port that needs no slot has nothing held; port() and, of a
-  /// loopback, ipv4() are still set.
+  /// addresses, the MAC included, are taken, and by whom. A port that needs no slot has nothing held; port()
+  /// and, of a loopback, ipv4() are still set.
   static Result<Lease, Error> take(const Request& request);
 
   /// The lease that `urnic run` took, for the process of that run that asks first. `exported` is what the run
-  /// made of it: the port with its slot, and the addresses; the patience counts for other processes that look at
-  /// the slots. The slot is opened by its name, as many programs close descriptors for their children.
+  /// made of it: the port with its slot, and the addresses; the patience counts for other processes that look
+  /// at the slots. The slot is opened by its name, as many programs close descriptors for their children.
   ///
   /// Nothing: another process of the run uses the lease, or another program has the slot by now. So no two
   /// processes ever have one address.
   ///
-  /// `launchers` is the number that the launcher's descriptor has, or may have had: if it is of the slot, the lease takes it over,
-  /// as a child that outlives this process would hold the slot by it. -1: none.
+  /// `launchers` is the number that the launcher's descriptor has, or may have had: if it is of the slot, the
+  /// lease takes it over, as a child that outlives this process would hold the slot by it. -1: none.
   static std::optional<Lease> adopt(const Request& exported, int launchers = -1);
 
   bool is_held() const { return static_cast<bool>(file_); }

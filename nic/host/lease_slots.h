@@ -34,9 +34,9 @@ struct LeaseRecord {
 };
 
 /// The /24 network, with its last octet 0, of which NICs get an address when they ask for none. A wire has
-/// 10.77.0.0. A fabric draws one of 16384 when its first NIC comes and keeps it in a file, so that programs on
-/// two fabrics (of two users, of containers without a common folder) do not take each other's addresses for
-/// their own. Call it with the guard locked. The error is the system's.
+/// 10.77.0.0. A fabric draws one of 16384 when its first NIC comes and keeps it in a file, so that programs
+/// on two fabrics (of two users, of containers without a common folder) do not take each other's addresses
+/// for their own. Call it with the guard locked. The error is the system's.
 Result<transport::wire::Ipv4Address, Error> default_network(const LeaseSlots& wire);
 
 /// Whether another process, or another lease of this one, has the slot: as a launcher that took it, or as the

@@ -9,13 +9,15 @@
 
 namespace urnic::nic {
 
-/// The user's folder for locks and sockets: `$XDG_RUNTIME_DIR/urnic`, or `/tmp/urnic-<uid>` where there is no runtime folder, or
-/// `urnic` in /run/user/UID or ~/.cache where another user has taken that name. Made when missing. The error says why it cannot be
-/// trusted: it is a link, belongs to another user or is open to others.
+/// The user's folder for locks and sockets: `$XDG_RUNTIME_DIR/urnic`, or `/tmp/urnic-<uid>` where there is no
+/// runtime folder, or `urnic` in /run/user/UID or ~/.cache where another user has taken that name. Made when
+/// missing. The error says why it cannot be trusted: it is a link, belongs to another user or is open to
+/// others.
 Result<std::string, Error> private_folder();
 
-/// An open file to lock with flock(). The lock belongs to the open file: a program that exec starts with its descriptor shares
-/// it, and it ends when the last descriptor is closed, however the process ended. The file itself stays.
+/// An open file to lock with flock(). The lock belongs to the open file: a program that exec starts with its
+/// descriptor shares it, and it ends when the last descriptor is closed, however the process ended. The file
+/// itself stays.
 class LockFile {
  public:
   enum class Missing { kFail, kCreate };

@@ -67,7 +67,8 @@ Result<PortSpec, Error> parse_interface(PortSpec::Kind kind, std::string_view te
   return PortSpec{.kind = kind, .side = PortSpec::VhostSide::kFront, .target = std::string(interface)};
 }
 
-/// "03:00.0" or "0000:03:00.0", of hexadecimal digits: domain (four and more, 0000 where left away), bus, device, function.
+/// "03:00.0" or "0000:03:00.0", of hexadecimal digits: domain (four and more, 0000 where left away), bus,
+/// device, function.
 std::optional<std::string> parse_pci_address(std::string_view text) {
   const auto take = [&](std::size_t least, std::size_t most, char behind) {
     const std::size_t digits = std::min(text.find_first_not_of("0123456789abcdefABCDEF"), text.size());

@@ -9,9 +9,9 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`, `udp[:ADDRESS][,unsegmented]`,
-/// `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`, `pci:ADDRESS` or
-/// `loopback`.
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`,
+/// `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`, `pci:ADDRESS`
+/// or `loopback`.
 struct PortSpec {
   enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kPci, kLoopback, kFabric, kUdp, kHost };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
@@ -19,8 +19,8 @@ struct PortSpec {
 
   Kind kind = Kind::kLoopback;
   VhostSide side = VhostSide::kFront;
-  /// Socket path (at most 107 bytes), interface, PCI address with its domain, fabric or address of this host; empty for loopback, host, and for UDP
-  /// where the host is to choose.
+  /// Socket path (at most 107 bytes), interface, PCI address with its domain, fabric or address of this host;
+  /// empty for loopback, host, and for UDP where the host is to choose.
   std::string target;
   unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
   bool is_slot_named = false;  ///< by the user; otherwise any will do

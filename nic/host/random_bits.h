@@ -5,8 +5,9 @@
 
 namespace urnic::nic {
 
-/// From the kernel's generator; where a sandbox forbids it, from time and process number, so that two processes still differ. (Not
-/// std::random_device: with the C++ library linked in, it needs what glibc has since 2.36 only.)
+/// From the kernel's generator; where a sandbox forbids it, from time and process number, so that two
+/// processes still differ. (Not std::random_device: with the C++ library linked in, it needs what glibc has
+/// since 2.36 only.)
 std::uint64_t random_bits();
 
 }  // namespace urnic::nic

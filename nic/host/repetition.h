@@ -7,7 +7,8 @@
 
 namespace urnic::nic {
 
-/// One that has an answer is sent a few times, the time counted that its process has sent it; one without, once. Time is an argument.
+/// One that has an answer is sent a few times, the time counted that its process has sent it; one without,
+/// once. Time is an argument.
 class Repetition {
  public:
   using Time = std::chrono::steady_clock::time_point;

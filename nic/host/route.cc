@@ -62,7 +62,8 @@ Gid to_gid(const SystemAddress& address) {
 
 }  // namespace
 
-// By system calls: librspreload replaces the C library's functions of these names. To connect a UDP socket sends nothing.
+// By system calls: librspreload replaces the C library's functions of these names. To connect a UDP socket
+// sends nothing.
 Result<HostRoute, Error> host_route_to(const Way& way) {
   constexpr std::uint16_t kAnyPort = 0;
   SystemAddress source = to_system(way.source, way.scope, kAnyPort);

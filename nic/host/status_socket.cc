@@ -80,8 +80,8 @@ bool StatusFolder::is_stale(std::string_view name) const {
   return syscall(SYS_connect, socket.get(), &address, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
-// Between the question and the removal a new process may give its socket the name of a dead one's. So the file
-// is moved aside and asked again; a socket that turns out to be alive gets its name back.
+// Between the question and the removal a new process may give its socket the name of a dead one's. So the
+// file is moved aside and asked again; a socket that turns out to be alive gets its name back.
 void StatusFolder::remove_stale_sockets() const {
   const std::string aside = ".stale." + ProcessName::own().to_string();
   std::error_code code;

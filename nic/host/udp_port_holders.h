@@ -28,13 +28,15 @@ struct UdpPortHolder {
 /// The sockets in a table as /proc/net/udp and udp6 are, without their processes.
 std::vector<UdpPortHolder> udp_port_holders_of(const std::string& table, std::uint16_t port);
 
-/// The sockets in this process's network namespace, without their processes. Files of the system are read below `root`.
+/// The sockets in this process's network namespace, without their processes. Files of the system are read
+/// below `root`.
 std::vector<UdpPortHolder> udp_port_holders(std::uint16_t port, const std::string& root = "/");
 
 /// With their processes: looks at every descriptor of every process that it may look at.
 std::vector<UdpPortHolder> udp_port_holders_and_processes(std::uint16_t port, const std::string& root = "/");
 
-/// "process 12 (prog), process 13 (prog)", each once, four at most, then "and others"; empty where none shows.
+/// "process 12 (prog), process 13 (prog)", each once, four at most, then "and others"; empty where none
+/// shows.
 std::string processes_text(const std::vector<UdpPortHolder>& holders);
 
 }  // namespace urnic::nic

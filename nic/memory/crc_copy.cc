@@ -37,7 +37,8 @@ bool copy(std::byte* to, const std::byte* from, std::size_t size, std::uint32_t&
     if (!try_copy(left.data() + kFoldedBytes, from + done, rest)) return false;
     if (!try_copy(to + done, left.data() + kFoldedBytes, rest)) return false;
   }
-  // The CRC in front is in the loop's result: this one begins with none, which is all ones before crc32() inverts it.
+  // The CRC in front is in the loop's result: this one begins with none, which is all ones before crc32()
+  // inverts it.
   crc = transport::wire::crc32(~std::uint32_t{0}, std::span(left).first(kFoldedBytes + rest));
   return true;
 }

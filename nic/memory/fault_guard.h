@@ -1,11 +1,12 @@
 // Touching the program's memory, which the program may take away at any moment.
 //
 // Hardware pins the pages of a region: what the program unmaps stays, and is used unseen. A process cannot do
-// that to itself: private memory has no second mapping, and pages that are pinned for io_uring or a pipe cannot
-// be reached by address. It is not told in time either: much is unmapped inside the C library, where replacing
-// munmap() does not help, and userfaultfd tells after the fact. Asking the kernel to copy
+// that to itself: private memory has no second mapping, and pages that are pinned for io_uring or a pipe
+// cannot be reached by address. It is not told in time either: much is unmapped inside the C library, where
+// replacing munmap() does not help, and userfaultfd tells after the fact. Asking the kernel to copy
 // (process_vm_readv, guarded_copy.h) costs a system call for each packet. What is left is to let the access
-// fault and to catch that, as the kernel does with user memory. The work request then fails with a completion.
+// fault and to catch that, as the kernel does with user memory. The work request then fails with a
+// completion.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@
 
 namespace urnic::nic {
 
-/// Whether the functions below catch faults in this build. Not on other processors than x86-64 and arm64, and not
-/// with sanitizers, which are to see every access: there they touch memory as any code does.
+/// Whether the functions below catch faults in this build. Not on other processors than x86-64 and arm64, and
+/// not with sanitizers, which are to see every access: there they touch memory as any code does.
 extern const bool kCatchesFaults;
 
 /// From now on the functions below fail where memory is not there, in place of SIGSEGV or SIGBUS. Installs a

@@ -1,9 +1,9 @@
 // The section of code in which an instruction may fault.
 //
-// The handler of fault_guard.cc then goes on at urnic_after_fault, which returns false, as the kernel does with its
-// exception table. That works because nothing in the section touches the stack or a register that a function has to
-// keep, and every function in it returns a bool. So an access needs no preparation, and no thread-local variable says
-// what to do.
+// The handler of fault_guard.cc then goes on at urnic_after_fault, which returns false, as the kernel does
+// with its exception table. That works because nothing in the section touches the stack or a register that a
+// function has to keep, and every function in it returns a bool. So an access needs no preparation, and no
+// thread-local variable says what to do.
 #pragma once
 
 #if defined(__has_feature)

@@ -21,9 +21,9 @@ namespace urnic::nic {
 /// after them. Without a link-local address it repeats one of the others at index 0: programs take that index
 /// when they are told none.
 ///
-/// The host's addresses come and go. The index of one that goes is empty until that address returns: an index that was used never
-/// names another address. One that comes gets its usual index where that was never used, or else the next one. Any thread may ask
-/// while one changes the table.
+/// The host's addresses come and go. The index of one that goes is empty until that address returns: an index
+/// that was used never names another address. One that comes gets its usual index where that was never used,
+/// or else the next one. Any thread may ask while one changes the table.
 class GidTable {
  public:
   static constexpr std::size_t kEntries = 64;
@@ -46,7 +46,8 @@ class GidTable {
   /// Of the device: the EUI-64 of the MAC, which is the second half of the link-local address made from it.
   std::uint64_t node_guid() const { return node_guid_; }
 
-  /// The network interface of the host that has the address at that index, and its index; empty and 0 without one.
+  /// The network interface of the host that has the address at that index, and its index; empty and 0 without
+  /// one.
   std::string_view interface_at(std::size_t index) const;
   unsigned interface_index_at(std::size_t index) const;
 

@@ -1,4 +1,5 @@
-// MulticastReports: tells routers, and switches that snoop, which multicast groups the NIC is in, by IGMP and MLD.
+// MulticastReports: tells routers, and switches that snoop, which multicast groups the NIC is in, by IGMP and
+// MLD.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +47,9 @@ constexpr std::string_view name_of(MulticastCounter counter) {
 /// spoke lately decides how. Other hosts' reports suppress none of ours: a switch that snoops has to hear
 /// every member.
 ///
-/// A sans-I/O state machine as the neighbor cache: inputs join(), leave(), on_frame(), then poll_transmit(). All calls under
-/// the engine lock, except counter(). What a stranger sends makes it send reports, but not more than kMinPause allows.
+/// A sans-I/O state machine as the neighbor cache: inputs join(), leave(), on_frame(), then poll_transmit().
+/// All calls under the engine lock, except counter(). What a stranger sends makes it send reports, but not
+/// more than kMinPause allows.
 class MulticastReports {
  public:
   MulticastReports(const DeviceConfig& config, const GidTable& gids);
@@ -62,8 +64,8 @@ class MulticastReports {
   /// Takes queries; returns whether `frame` was one. Frames of another VLAN are none.
   bool on_frame(std::span<const std::byte> frame, transport::Time now);
 
-  /// Writes the next report that is due to the front of `frame` (room for kMaxFrameBytes) and returns its size, or 0 when
-  /// there is none: next_timeout() is later than `now` then.
+  /// Writes the next report that is due to the front of `frame` (room for kMaxFrameBytes) and returns its
+  /// size, or 0 when there is none: next_timeout() is later than `now` then.
   std::size_t poll_transmit(std::span<std::byte> frame, transport::Time now);
   static constexpr std::size_t kMaxFrameBytes = transport::wire::Ethernet::kMinBytes +
                                                 transport::wire::VlanTag::kBytes +
@@ -75,10 +77,11 @@ class MulticastReports {
   static constexpr std::uint8_t kRobustness = 2;
   /// A report is repeated within this time.
   static constexpr transport::Duration kRepeatInterval = std::chrono::seconds(1);
-  /// From a report of a group to the answer to a query about it, at least: queries without end shall not make more of us.
+  /// From a report of a group to the answer to a query about it, at least: queries without end shall not make
+  /// more of us.
   static constexpr transport::Duration kMinPause = std::chrono::milliseconds(100);
-  /// A version is spoken for this long after its querier was last heard: twice the usual 125 s between queries, and 10 s for
-  /// the answer.
+  /// A version is spoken for this long after its querier was last heard: twice the usual 125 s between
+  /// queries, and 10 s for the answer.
   static constexpr transport::Duration kQuerierTimeout = std::chrono::seconds(260);
 
   /// Any thread.

@@ -97,8 +97,8 @@ NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
   return {.state = entry->state, .mac = entry->mac};
 }
 
-// Linux, too, asks at once for a neighbor that has failed when something is to go there: net/core/neighbour.c,
-// __neigh_event_send().
+// Linux, too, asks at once for a neighbor that has failed when something is to go there:
+// net/core/neighbour.c, __neigh_event_send().
 void NeighborCache::ask_anew(const Gid& destination, Time now) {
   Neighbor* const entry = table_.find(destination);
   if (entry != nullptr && entry->state == State::kFailed) start_asking(*entry, now);

@@ -59,10 +59,11 @@ constexpr std::string_view name_of(NeighborCounter counter) {
 /// gateway can be configured. Where the medium carries IP packets there is nothing to ask, and every address
 /// that a host can have is reachable.
 ///
-/// A sans-I/O state machine like the transport's: inputs resolve(), ask_anew(), suspect(), learn(), on_frame(),
-/// on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine lock, except
-/// counter(). Nothing allocates after construction. Frames never add entries, only resolve() and learn() do:
-/// what a stranger sends can change the MAC of a neighbor we know (that is ARP's nature) but grows nothing.
+/// A sans-I/O state machine like the transport's: inputs resolve(), ask_anew(), suspect(), learn(),
+/// on_frame(), on_timeout(); after any of them poll_transmit() says what to send. All calls under the engine
+/// lock, except counter(). Nothing allocates after construction. Frames never add entries, only resolve() and
+/// learn() do: what a stranger sends can change the MAC of a neighbor we know (that is ARP's nature) but
+/// grows nothing.
 ///
 /// A reachable entry does not grow stale by itself. The cache asks for it again when traffic to it seems lost
 /// (suspect()), and changes it when the neighbor says so; a restarted peer announces itself, as we do at

@@ -38,8 +38,9 @@ class Path {
 
   Path() = default;  ///< leads nowhere: header_bytes() is 0
 
-  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6). On a VLAN the service level is
-  /// the priority in the tag. Where `from` is on a medium that carries IP packets, frames begin with the IP header.
+  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6). On a VLAN the service level
+  /// is the priority in the tag. Where `from` is on a medium that carries IP packets, frames begin with the
+  /// IP header.
   static Path make(const AddressVector& to, const transport::wire::Gid& source, const LinkSource& from,
                    transport::QpNumber local_qp, transport::QpNumber remote_qp);
 
@@ -51,8 +52,8 @@ class Path {
 
   /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
   void use_source_port(std::uint16_t port);
-  /// Where the peer is another NIC that shares this host's addresses: which one (nic/path/station.h). The host's network does not
-  /// know of it.
+  /// Where the peer is another NIC that shares this host's addresses: which one (nic/path/station.h). The
+  /// host's network does not know of it.
   const std::optional<transport::wire::Mac>& local_station() const { return local_station_; }
   void set_local_station(const std::optional<transport::wire::Mac>& station) { local_station_ = station; }
 

@@ -10,8 +10,8 @@
 
 namespace urnic::nic {
 
-/// On Ethernet a station is a NIC with its MAC. NICs that share a host's addresses have no MAC; this names one of
-/// them to ports, and stands in no frame: locally administered, and the share's value.
+/// On Ethernet a station is a NIC with its MAC. NICs that share a host's addresses have no MAC; this names
+/// one of them to ports, and stands in no frame: locally administered, and the share's value.
 constexpr transport::wire::Mac station_of_share(std::uint8_t value) {
   return {{0x02, 'u', 'r', 'n', 'h', value}};
 }

@@ -8,8 +8,9 @@
 
 namespace urnic::nic {
 
-/// One datagram without payload has left for RoCE's port of a host, so that the kernel finds the MAC of the next hop, which Linux'
-/// rdma_cm waits for when it resolves an address. A host where the port is closed says so by ICMP.
+/// One datagram without payload has left for RoCE's port of a host, so that the kernel finds the MAC of the
+/// next hop, which Linux' rdma_cm waits for when it resolves an address. A host where the port is closed says
+/// so by ICMP.
 class HostProbe {
  public:
   virtual ~HostProbe() = default;
@@ -22,7 +23,8 @@ class HostProbe {
   virtual Seen look() = 0;
 };
 
-/// Sends the datagram; null when that cannot be done. An empty function where the NIC's addresses are not the host's.
+/// Sends the datagram; null when that cannot be done. An empty function where the NIC's addresses are not the
+/// host's.
 using HostProbes = std::function<std::unique_ptr<HostProbe>(const Way&)>;
 
 }  // namespace urnic::nic

@@ -21,8 +21,9 @@ struct Way {
   transport::wire::Gid source{};  ///< an address of the host; unspecified: which one is for the routes to say
 };
 
-/// Asks the host for a way; sends nothing and waits for nothing. ENETUNREACH: no route leads there; ENONET: the NIC
-/// reaches its own host alone; or another errno value of connect(2). An empty function where the NIC's addresses are not the host's.
+/// Asks the host for a way; sends nothing and waits for nothing. ENETUNREACH: no route leads there; ENONET:
+/// the NIC reaches its own host alone; or another errno value of connect(2). An empty function where the
+/// NIC's addresses are not the host's.
 using HostRoutes = std::function<Result<HostRoute, Error>(const Way&)>;
 
 }  // namespace urnic::nic

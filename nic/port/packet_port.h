@@ -17,8 +17,8 @@
 
 namespace urnic::nic {
 
-/// A port that moves whole Ethernet frames (from the destination MAC to the last payload byte, no FCS), or whole IP packets,
-/// which are called frames here, too: medium() says which.
+/// A port that moves whole Ethernet frames (from the destination MAC to the last payload byte, no FCS), or
+/// whole IP packets, which are called frames here, too: medium() says which.
 ///
 /// Used by one thread at a time (the engine's lock holder); thread changes happen between calls. Nothing here
 /// blocks, throws, allocates or logs, except where it says so. A port never reports an error for a frame: a
@@ -51,32 +51,35 @@ class PacketPort {
   /// port that has several sources, or fetches few frames at a time, does not return all at once.
   virtual bool may_hold_frames() const { return false; }
 
-  /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets says so to the
-  /// link; on Ethernet the NIC does it by itself. A system call. The error is the system's.
+  /// From now on the NIC is a member of that multicast group, or not any more. A port that carries IP packets
+  /// says so to the link; on Ethernet the NIC does it by itself. A system call. The error is the system's.
   virtual Result<void, Error> join(const transport::wire::Gid& /*group*/) { return success(); }
   virtual void leave(const transport::wire::Gid& /*group*/) {}
 
-  /// A queue pair or datagrams will soon send from `source` to `destination`. A port that carries IP packets has the system find
-  /// the MAC of the next hop, which keeps little of what is sent before it has. Waits for nothing; a system call.
+  /// A queue pair or datagrams will soon send from `source` to `destination`. A port that carries IP packets
+  /// has the system find the MAC of the next hop, which keeps little of what is sent before it has. Waits for
+  /// nothing; a system call.
   virtual void find_next_hop(const transport::wire::Gid& /*source*/,
                              const transport::wire::Gid& /*destination*/) {}
 
-  /// From now on packets for the connected queue pair `qp` can only come from this station, which shares the host's addresses; or
-  /// from wherever, where there is none, as at first. A port that has a way of its own to that station drops what comes for `qp` by a
-  /// way to which any program of the host may write. May allocate.
+  /// From now on packets for the connected queue pair `qp` can only come from this station, which shares the
+  /// host's addresses; or from wherever, where there is none, as at first. A port that has a way of its own
+  /// to that station drops what comes for `qp` by a way to which any program of the host may write. May
+  /// allocate.
   virtual void take_only_from(transport::QpNumber /*qp*/,
                               const std::optional<transport::wire::Mac>& /*station*/) {}
 
-  /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets), or none
-  /// when the port cannot take one now (a queue is full, or its first peer is still to come: try again later; a port
-  /// without a peer takes frames and drops them). The refusal says for which stations that holds: what is for others
-  /// must not wait for this. Reserving again without commit() gives the first room up, and returns it again
-  /// if the destination is the same. The memory is 2-byte aligned for Ethernet and otherwise uninitialised.
+  /// Room for one frame of up to max_frame_bytes() to `destination` (any, where the port carries IP packets),
+  /// or none when the port cannot take one now (a queue is full, or its first peer is still to come: try
+  /// again later; a port without a peer takes frames and drops them). The refusal says for which stations
+  /// that holds: what is for others must not wait for this. Reserving again without commit() gives the first
+  /// room up, and returns it again if the destination is the same. The memory is 2-byte aligned for Ethernet
+  /// and otherwise uninitialised.
   virtual Room reserve_to(const transport::wire::Mac& destination) = 0;
 
-  /// Whether what was sent to that station still waits in memory for its program, which would take it if it had its turn on a
-  /// processor, or that memory, or the one for what comes back, is still being made by programs that wait for theirs: then no
-  /// acknowledgement can have come. May ask the kernel.
+  /// Whether what was sent to that station still waits in memory for its program, which would take it if it
+  /// had its turn on a processor, or that memory, or the one for what comes back, is still being made by
+  /// programs that wait for theirs: then no acknowledgement can have come. May ask the kernel.
   virtual bool is_awaiting_turn_of(const transport::wire::Mac& /*station*/) { return false; }
 
   /// A thread of the program polls on this processor of the host and finds nothing: peers that share memory
@@ -89,13 +92,16 @@ class PacketPort {
   /// that reaches every station. There it may be later than a frame reserved for the same station by name.
   std::span<std::byte> reserve() { return reserve_to(transport::wire::Mac::broadcast()).bytes(); }
 
-  /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes(). Frames
-  /// leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands it.
+  /// Sends the first `length` bytes of the reserved room; at least a header, at most max_frame_bytes().
+  /// Frames leave in order, at the latest with flush(). The port pads to 60 bytes where its medium demands
+  /// it.
   virtual void commit(std::size_t length) = 0;
-  /// The same for a RoCE packet with any four bytes in place of its ICRC, where the room allows that (Room::may_lack_icrc()).
+  /// The same for a RoCE packet with any four bytes in place of its ICRC, where the room allows that
+  /// (Room::may_lack_icrc()).
   virtual void commit_without_icrc(std::size_t length) { commit(length); }
 
-  /// Hands everything committed to the medium, and takes back a room that was reserved and not committed. Called once per engine round.
+  /// Hands everything committed to the medium, and takes back a room that was reserved and not committed.
+  /// Called once per engine round.
   virtual void flush() = 0;
 
   /// Whether everything flushed has been taken by the other side (or no peer is there to take it). Asked
@@ -106,7 +112,8 @@ class PacketPort {
   /// the port.
   virtual void write_out() {}
 
-  /// The largest frame, in bytes, that this port can send and receive (link MTU, and + 14 on Ethernet, no FCS).
+  /// The largest frame, in bytes, that this port can send and receive (link MTU, and + 14 on Ethernet, no
+  /// FCS).
   virtual std::size_t max_frame_bytes() const = 0;
 
   /// A file descriptor that becomes readable when frames wait, or -1 when there is none and the port has to
@@ -118,8 +125,8 @@ class PacketPort {
   virtual bool arm() { return false; }
   virtual void disarm() {}
 
-  /// When the port wants to be asked again (receive() and flush()) although no frame comes, by the engine's clock: a port that holds
-  /// frames back has some that are due then. kNever: not at all.
+  /// When the port wants to be asked again (receive() and flush()) although no frame comes, by the engine's
+  /// clock: a port that holds frames back has some that are due then. kNever: not at all.
   virtual transport::Time next_due() const { return transport::kNever; }
 
   virtual Statistics statistics() const = 0;

@@ -7,8 +7,8 @@
 
 namespace urnic::nic {
 
-/// What PacketPort::reserve_to() gives: room for one frame, or a refusal. Some ports have several ways out, and one of them may
-/// be full while others are not. Lies in two registers.
+/// What PacketPort::reserve_to() gives: room for one frame, or a refusal. Some ports have several ways out,
+/// and one of them may be full while others are not. Lies in two registers.
 class Room {
  public:
   enum class Refusal : std::uint8_t {

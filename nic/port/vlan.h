@@ -30,8 +30,9 @@ constexpr transport::wire::Ethernet header_from(const LinkSource& from, std::uin
   return header;
 }
 
-/// Whether a frame is for a NIC on `vlan`: it has the tag of that VLAN and no other one. Where that is none, it
-/// has no tag, or a priority tag, whose VLAN id is 0. Otherwise NICs on a trunk would hear each other's VLANs.
+/// Whether a frame is for a NIC on `vlan`: it has the tag of that VLAN and no other one. Where that is none,
+/// it has no tag, or a priority tag, whose VLAN id is 0. Otherwise NICs on a trunk would hear each other's
+/// VLANs.
 constexpr bool is_on_vlan(const transport::wire::Ethernet& header, std::uint16_t vlan) {
   constexpr std::uint16_t kIdMask = 0xfff;
   if (header.vlan_tag_count == 0) return vlan == 0;

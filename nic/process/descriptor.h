@@ -7,9 +7,9 @@
 
 namespace urnic::nic {
 
-/// Holds a descriptor that the program does not know: of sockets, eventfds, locks, the connection to a switch.
-/// A child that a fork makes has none of them (OwnDescriptors): it may live on for long, and would keep ports
-/// and locks from other processes. exec closes them by O_CLOEXEC, which the opener sets.
+/// Holds a descriptor that the program does not know: of sockets, eventfds, locks, the connection to a
+/// switch. A child that a fork makes has none of them (OwnDescriptors): it may live on for long, and would
+/// keep ports and locks from other processes. exec closes them by O_CLOEXEC, which the opener sets.
 ///
 /// Moved and destroyed on any thread, each by one at a time. Does not allocate.
 class Descriptor {
@@ -56,7 +56,8 @@ class ForkPause {
 /// What pthread_atfork() is given.
 class OwnDescriptors {
  public:
-  /// Held while a fork happens, so that the child finds a whole list. No other lock is taken under it, and nothing waits.
+  /// Held while a fork happens, so that the child finds a whole list. No other lock is taken under it, and
+  /// nothing waits.
   static void lock();
   static void unlock();
   /// In the child, with the lock held: closes every one. A number that another file has got stays open.

@@ -19,8 +19,8 @@ inline void note_engine_lock(int change) {
   held_engine_locks += change;
 }
 
-/// Whatever waits for another process, for a thread or for a time calls it: with an engine's lock held, all queue pairs of that
-/// NIC would wait as well (nic/THREADS.md, rule 2). Builds with assertions check it.
+/// Whatever waits for another process, for a thread or for a time calls it: with an engine's lock held, all
+/// queue pairs of that NIC would wait as well (nic/THREADS.md, rule 2). Builds with assertions check it.
 inline void assert_may_wait() {
   assert(held_engine_locks == 0 && "a thread waits, and holds an engine's lock");
 }

@@ -7,8 +7,8 @@
 
 namespace urnic::nic {
 
-/// memfd_create() of a file that exec closes, that may be sealed, and that cannot be executed: systems with vm.memfd_noexec=2
-/// refuse others. -1 and errno.
+/// memfd_create() of a file that exec closes, that may be sealed, and that cannot be executed: systems with
+/// vm.memfd_noexec=2 refuse others. -1 and errno.
 inline int make_memory_file(const char* name) {
   constexpr unsigned kNoExecSeal =
       0x0008u;  // MFD_NOEXEC_SEAL of linux/memfd.h from 6.3 on, which older kernels do not know

@@ -29,7 +29,8 @@ std::size_t bytes_of(const Mask& mask) {
   return mask.size() * sizeof(unsigned long);
 }
 
-/// Of the calling thread; empty where the system does not tell. By number: glibc's function wants to know the size beforehand.
+/// Of the calling thread; empty where the system does not tell. By number: glibc's function wants to know the
+/// size beforehand.
 Mask mask_of_this_thread() {
   Mask mask(kMostProcessors / kBits);
   const long bytes = syscall(SYS_sched_getaffinity, 0, bytes_of(mask), mask.data());
@@ -41,7 +42,8 @@ bool run_on(const Mask& mask) {
   return !mask.empty() && syscall(SYS_sched_setaffinity, 0, bytes_of(mask), mask.data()) == 0;
 }
 
-/// Processors are the process's. A library that a program is linked with is loaded before the program pins itself.
+/// Processors are the process's. A library that a program is linked with is loaded before the program pins
+/// itself.
 struct OwnProcessors {
   std::mutex mutex;
   Mask mask = mask_of_this_thread();

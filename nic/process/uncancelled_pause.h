@@ -10,8 +10,8 @@
 
 namespace urnic::nic {
 
-/// Sleeps for `duration`. A program may cancel its threads, but not inside of a verb, which would leave things
-/// half done.
+/// Sleeps for `duration`. A program may cancel its threads, but not inside of a verb, which would leave
+/// things half done.
 inline void pause_uncancelled(transport::Duration duration) {
   assert_may_wait();
   int before = 0;

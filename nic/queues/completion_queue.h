@@ -43,8 +43,9 @@ struct Moderation {
   transport::Duration period{};
 };
 
-/// A ring. The engine adds completions with complete() and makes them visible with publish(), at the end of the round, when it
-/// has sent the acknowledgements that go with them; the program takes them with poll(), from any thread.
+/// A ring. The engine adds completions with complete() and makes them visible with publish(), at the end of
+/// the round, when it has sent the acknowledgements that go with them; the program takes them with poll(),
+/// from any thread.
 class CompletionQueue final : public transport::CompletionSink, private ChannelEntry {
  public:
   /// `capacity` completions at least; `channel` (may be null) gets the notifications and must outlive the
@@ -72,12 +73,13 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// filled if the queue keeps times.
   std::size_t poll(std::span<transport::Completion> completions, std::span<CompletionTimes> times = {});
 
-  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise when
-  /// the next one is published. Completions that an event has told of do not count until the program has polled. With `solicited_only`, only those count that are solicited or failed.
-  /// Wakes the NIC's thread. Without a channel it does nothing.
+  /// Asks for one event on the channel: at once when completions wait here that were not polled, otherwise
+  /// when the next one is published. Completions that an event has told of do not count until the program has
+  /// polled. With `solicited_only`, only those count that are solicited or failed. Wakes the NIC's thread.
+  /// Without a channel it does nothing.
   ///
-  /// UCX relies on the former: it polls, and then asks, without a last look. perftest relies on the latter: it asks
-  /// again when it is woken, before it polls, and takes each event for another completion.
+  /// UCX relies on the former: it polls, and then asks, without a last look. perftest relies on the latter:
+  /// it asks again when it is woken, before it polls, and takes each event for another completion.
   void request_notification(bool solicited_only);
 
   /// From now on a request for a notification of any completion is answered when `moderation.count`

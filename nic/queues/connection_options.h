@@ -9,7 +9,8 @@
 
 namespace urnic::nic {
 
-/// A set of bits, which ECE (enhanced connection establishment) exchanges as the options of urnic's vendor id.
+/// A set of bits, which ECE (enhanced connection establishment) exchanges as the options of urnic's vendor
+/// id.
 using ConnectionOptions = std::uint32_t;
 
 /// Bit 0: selective repeat (transport/rc/recovery/SELECTIVE_REPEAT.md).

@@ -1,4 +1,5 @@
-// Doorbells: how posting threads that do not get the engine's lock tell its holder which queue pairs have new work.
+// Doorbells: how posting threads that do not get the engine's lock tell its holder which queue pairs have new
+// work.
 #pragma once
 
 #include <atomic>

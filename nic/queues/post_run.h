@@ -5,17 +5,19 @@
 
 namespace urnic::nic {
 
-/// A post may be left to the next one, or to a poll, so that several leave in one burst, only if that comes at once: the
-/// program may compute next, or wait for what the peer writes, and nothing else would send the post. So each thread's habit
-/// counts: how many posts directly followed each other, and whether it polled directly afterwards.
+/// A post may be left to the next one, or to a poll, so that several leave in one burst, only if that comes
+/// at once: the program may compute next, or wait for what the peer writes, and nothing else would send the
+/// post. So each thread's habit counts: how many posts directly followed each other, and whether it polled
+/// directly afterwards.
 ///
 /// Times come from Clock::ticks(). One thread.
 class PostRun {
  public:
   static PostRun& of_this_thread();
 
-  /// The thread posts. Whether it may be relied on to post again or to poll at once: it has always polled directly after its
-  /// last few runs of posts, and has not posted as many yet as in the last one. Never for the first of a run.
+  /// The thread posts. Whether it may be relied on to post again or to poll at once: it has always polled
+  /// directly after its last few runs of posts, and has not posted as many yet as in the last one. Never for
+  /// the first of a run.
   bool on_post(std::uint64_t now);
   /// The same post has been dealt with. What that took is not the program's time.
   void on_posted(std::uint64_t now) { last_ = now; }

@@ -94,8 +94,8 @@ struct QpSchedule {
   Doorbell doorbell;
   Timer timer;
   Place place = Place::kNowhere;
-  /// What is left of its turn, in bytes of frames: a turn that the round or a full port cuts short goes on where it was. Not
-  /// above zero: the next turn is a new one.
+  /// What is left of its turn, in bytes of frames: a turn that the round or a full port cuts short goes on
+  /// where it was. Not above zero: the next turn is a new one.
   std::int32_t turn_bytes = 0;
   Hook hook;
 };
@@ -156,9 +156,9 @@ class QueuePair {
   // --- Control path; any thread ---
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
-  /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the reason,
-  /// EMSGSIZE for a path MTU that the link or the way cannot carry, ENONET as Ways::way_to(); then it changes
-  /// nothing. Never waits for the network.
+  /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the
+  /// reason, EMSGSIZE for a path MTU that the link or the way cannot carry, ENONET as Ways::way_to(); then it
+  /// changes nothing. Never waits for the network.
   Result<void, Error> modify(const QpAttributes& attributes);
   QpAttributes query() const;
 
@@ -166,8 +166,8 @@ class QueuePair {
   ConnectionOptions offered_options() const {
     return nic::offered_options(attributes_.type, engine_.config());
   }
-  /// Notes which of these, that the peer offers, it has as well: those hold from RTR until RESET. Each call replaces what the
-  /// one before has noted; without a call none hold. EINVAL from RTR on.
+  /// Notes which of these, that the peer offers, it has as well: those hold from RTR until RESET. Each call
+  /// replaces what the one before has noted; without a call none hold. EINVAL from RTR on.
   Result<void, Error> agree_on(ConnectionOptions peer_options);
   /// What it offers, until agree_on() is called or RTR is reached; then what is agreed.
   ConnectionOptions options() const;
@@ -211,15 +211,15 @@ class QueuePair {
   /// Why nothing can be posted to the send queue now, or kPosted.
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
-  /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several frames leave
-  /// in one burst: that follows at once (see PostRun), the peer has still to acknowledge what was posted before, and little
-  /// waits. Under the send lock.
+  /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several
+  /// frames leave in one burst: that follows at once (see PostRun), the peer has still to acknowledge what
+  /// was posted before, and little waits. Under the send lock.
   bool can_wait_for_next(std::uint64_t bytes, bool is_followed);
   static constexpr std::uint32_t kMostWaitingPosts = 7;
   static constexpr std::uint64_t kMostWaitingBytes = 1024;
-  /// After the doorbell rang for what was just published: a datagram is the program's to change again when the
-  /// post returns. Most have left by now; those that wait (for ARP, for the port, for the thread that has the
-  /// engine) are copied.
+  /// After the doorbell rang for what was just published: a datagram is the program's to change again when
+  /// the post returns. Most have left by now; those that wait (for ARP, for the port, for the thread that has
+  /// the engine) are copied.
   void keep_unsent();
   /// For a receive that was just published: whether only the poster would ever look at it.
   bool must_flush_receives();

@@ -51,8 +51,8 @@ Attributes present_in(const QpAttributes& attributes);
 
 /// Whether a queue pair of this type may go from `from` to `to` when `given` are given: nothing that the
 /// transition needs may be missing, nothing that it does not allow may be there. The same rules as the Linux
-/// kernel's for every RDMA device, without alternate paths. EINVAL with the reason; EOPNOTSUPP: one for RSS has
-/// no states.
+/// kernel's for every RDMA device, without alternate paths. EINVAL with the reason; EOPNOTSUPP: one for RSS
+/// has no states.
 Result<void, Error> check_transition(QpType type, transport::QpState from, transport::QpState to,
                                      Attributes given);
 

@@ -41,8 +41,9 @@ std::uint32_t scope_towards(const Id& id, const SocketAddress& peer) {
 
 }  // namespace
 
-/// Whether an id may be bound to it, as Linux' rdma_bind_addr() has it (cma.c, cma_check_linklocal()): a link-local address is one
-/// only with its interface. A NIC on no interface of the host has one link, which need not be named.
+/// Whether an id may be bound to it, as Linux' rdma_bind_addr() has it (cma.c, cma_check_linklocal()): a
+/// link-local address is one only with its interface. A NIC on no interface of the host has one link, which
+/// need not be named.
 Result<void, Error> RdmaCm::check_own(const SocketAddress& address) const {
   if (address.is_any()) return success();
   bool is_on_interface = false;
@@ -145,7 +146,8 @@ PortTable::Binding RdmaCm::binding_of(const Id& id, const SocketAddress& address
           .is_family_only = id.is_family_only};
 }
 
-/// Puts the binding into the port table, with the port that it names or any for 0. Nothing: only the host knows.
+/// Puts the binding into the port table, with the port that it names or any for 0. Nothing: only the host
+/// knows.
 Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port(Id& id, PortTable::Binding binding) {
   auto port = host_ != nullptr ? take_port_of_host(id, binding) : binding.address.port;
   if (!port || !port.value()) return port;
@@ -235,8 +237,8 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
   }
   id.resolution_deadline = now + timeout;
   resolving_.emplace(id.resolution_deadline, id.number);
-  // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer, either:
-  // drivers/infiniband/core/addr.c, dst_fetch_ha().
+  // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer,
+  // either: drivers/infiniband/core/addr.c, dst_fetch_ha().
   neighbors_.ask_anew(id.peer.address, now);
   if (!gids_.index_of(id.peer.address)) {
     probes_.ask(
@@ -283,14 +285,15 @@ void RdmaCm::check_probed(Time now) {
 }
 
 namespace {
-/// A refused request is repeated after each pause: the peer may just be starting, or a daemon may be about to take a listener
-/// over from the process that began it.
+/// A refused request is repeated after each pause: the peer may just be starting, or a daemon may be about to
+/// take a listener over from the process that began it.
 constexpr transport::Duration kPauseOfDoubt = std::chrono::milliseconds(500);
 constexpr int kRepeatsInDoubt = 3;
 }  // namespace
 
-/// Cards take what comes to RoCE's port before the kernel sees it, but whether all of them take the probe's empty datagram is not
-/// known. So ICMP does not end a request by itself; but it need not be repeated for a minute then.
+/// Cards take what comes to RoCE's port before the kernel sees it, but whether all of them take the probe's
+/// empty datagram is not known. So ICMP does not end a request by itself; but it need not be repeated for a
+/// minute then.
 void RdmaCm::doubt_if_refused(Id& id, Time now) {
   const int code = probes_.seen(id.local.address, id.peer.address).error;
   if (code == 0 || !id.cm || id.is_passive || id.is_doubted) return;

@@ -50,8 +50,8 @@ cm::MadPath path_for_messages(const Id& id) {
           .service_level = id.path->service_level};
 }
 
-/// Whether a queue pair of the connection may go to `to`: as Linux' ib_cm (cm.c, cm_init_qp_*_attr) has it, which knows
-/// what for before the end, and the peer's part from its REQ or REP on.
+/// Whether a queue pair of the connection may go to `to`: as Linux' ib_cm (cm.c, cm_init_qp_*_attr) has it,
+/// which knows what for before the end, and the peer's part from its REQ or REP on.
 bool is_in_time(cm::State connection, QpState to) {
   switch (connection) {
     case cm::State::kReqSent:

@@ -1,8 +1,9 @@
 // Requests that come before their listener.
 //
-// A program that is told by its peer, over another connection, to connect often does so before the peer listens: perftest's
-// two sides with -R do, and its client crashes when it is rejected. A kernel is slow enough for that to go well mostly. So a
-// request waits a moment for its listener; the answer still comes long before the peer asks again.
+// A program that is told by its peer, over another connection, to connect often does so before the peer
+// listens: perftest's two sides with -R do, and its client crashes when it is rejected. A kernel is slow
+// enough for that to go well mostly. So a request waits a moment for its listener; the answer still comes
+// long before the peer asks again.
 #include <chrono>
 #include <variant>
 
@@ -74,8 +75,8 @@ void RdmaCm::settle_early_requests(Time now) {
   }
 }
 
-/// As if the request came now. There may be a listener whose backlog was full when it began to listen: then the peer asks
-/// again, as it would had the listener been there before.
+/// As if the request came now. There may be a listener whose backlog was full when it began to listen: then
+/// the peer asks again, as it would had the listener been there before.
 void RdmaCm::settle(const EarlyRequest& early, const cm::Req& request, Time now) {
   const Decision decision = offer(early.id, request, early.from);
   if (decision.kind == Decision::Kind::kIgnore) messages_.ignore(early.id);

@@ -16,16 +16,17 @@ namespace urnic::nic::rdma_cm {
 class ChannelSignal {
  public:
   virtual ~ChannelSignal() = default;
-  /// The channel has one event more, whether it had some before or not; or it, which had some, has none any more. Called
-  /// under the engine lock: must not wait, and must not call back.
+  /// The channel has one event more, whether it had some before or not; or it, which had some, has none any
+  /// more. Called under the engine lock: must not wait, and must not call back.
   virtual void set(bool has_events) noexcept = 0;
 };
 
-/// Nothing here grows slower than by the logarithm of what waits: a program may have tens of thousands of ids. All calls under
-/// the engine lock.
+/// Nothing here grows slower than by the logarithm of what waits: a program may have tens of thousands of
+/// ids. All calls under the engine lock.
 class EventChannel {
  public:
-  /// Counts with the events that were fetched of `owner`, which is not event.id where a listener has a request.
+  /// Counts with the events that were fetched of `owner`, which is not event.id where a listener has a
+  /// request.
   struct Entry {
     Event event;
     IdNumber owner{};

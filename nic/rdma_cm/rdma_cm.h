@@ -37,9 +37,9 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// One method for each command of the kernel's ucma interface, with its meaning and its errors, so that an adapter needs to
-/// translate numbers only. An id belongs to a channel: ENOENT for a number that names none, EINVAL for an id of another
-/// channel or in a state in which it cannot do what is asked.
+/// One method for each command of the kernel's ucma interface, with its meaning and its errors, so that an
+/// adapter needs to translate numbers only. An id belongs to a channel: ENOENT for a number that names none,
+/// EINVAL for an id of another channel or in a state in which it cannot do what is asked.
 ///
 /// Sans-I/O, as the transport is: time is passed in. All calls under the engine lock.
 class RdmaCm final : private cm::Consumer {
@@ -51,25 +51,27 @@ class RdmaCm final : private cm::Consumer {
   RdmaCm(const DeviceConfig& config, const GidTable& gids, NeighborCache& neighbors,
          MulticastReports& reports);
 
-  /// The NIC has been started. `host` is null where no other NIC shares its addresses, `routes` empty where they are its own.
+  /// The NIC has been started. `host` is null where no other NIC shares its addresses, `routes` empty where
+  /// they are its own.
   void use(NumberShare numbers, std::unique_ptr<SharedHost> host, HostRoutes routes);
 
-  /// Where the NIC's addresses are the host's: an address is resolved when its next hop is known, and what ICMP says of the host
-  /// ends a resolution or a request.
+  /// Where the NIC's addresses are the host's: an address is resolved when its next hop is known, and what
+  /// ICMP says of the host ends a resolution or a request.
   void probe_by(HostProbes probes) { probes_.use(std::move(probes)); }
 
   // --- Ids ---
 
-  /// `uid` comes back in each event of the id. EINVAL: a datagram service in the TCP port space, or another in UDP's;
-  /// ENOMEM: too many.
+  /// `uid` comes back in each event of the id. EINVAL: a datagram service in the TCP port space, or another
+  /// in UDP's; ENOMEM: too many.
   Result<IdNumber, Error> create_id(EventChannel& channel, Uid uid, PortSpace space, Service service);
-  /// Ends what the id is in the middle of: a connection is disconnected, a request rejected. Returns how many of its
-  /// events were fetched, and forgets those that were not.
+  /// Ends what the id is in the middle of: a connection is disconnected, a request rejected. Returns how many
+  /// of its events were fetched, and forgets those that were not.
   Result<std::uint32_t, Error> destroy_id(EventChannel& channel, IdNumber id, transport::Time now);
-  /// Moves the id and its events to the channel `to`. Returns how many of its events were fetched from the old one.
+  /// Moves the id and its events to the channel `to`. Returns how many of its events were fetched from the
+  /// old one.
   Result<std::uint32_t, Error> migrate_id(EventChannel& from, IdNumber id, EventChannel& to);
-  /// The program closed the channel: destroys some of its ids, and says whether it has more. To be called until it has none;
-  /// others get the engine lock in between, and messages leave.
+  /// The program closed the channel: destroys some of its ids, and says whether it has more. To be called
+  /// until it has none; others get the engine lock in between, and messages leave.
   [[nodiscard]] bool end_some_of(EventChannel& channel, transport::Time now);
   /// The program ends: the same for all ids, of whatever channel, so that their peers notice.
   [[nodiscard]] bool end_some(transport::Time now);
@@ -78,28 +80,30 @@ class RdmaCm final : private cm::Consumer {
 
   /// EINVAL: the id has a peer, or looks for one.
   Result<KeptId, Error> kept(EventChannel& channel, IdNumber id) const;
-  /// Makes a fresh id with the number and the options that it had; what it was bound to, and its backlog, are left to bind() and
-  /// listen(). EEXIST: there is one with that number.
+  /// Makes a fresh id with the number and the options that it had; what it was bound to, and its backlog, are
+  /// left to bind() and listen(). EEXIST: there is one with that number.
   Result<void, Error> make_again(EventChannel& channel, const KeptId& id);
 
   // --- Addresses ---
 
-  /// The interface that has this address has another MAC now: ids at the address are told (kAddressChange). The kernel tells when
-  /// a bond fails over to a card with another MAC; here any interface will do.
+  /// The interface that has this address has another MAC now: ids at the address are told (kAddressChange).
+  /// The kernel tells when a bond fails over to a card with another MAC; here any interface will do.
   void on_address_moved(const transport::wire::Gid& address);
 
   /// The host, where other NICs share its addresses; otherwise null. It lives as long as the NIC.
   SharedHost* host() const { return host_.get(); }
-  /// Brings the host's answer to a question that a command returned; then the command is given again, in the same hold of the
-  /// lock. The error is the host's: the command has failed. ENOENT: the program has destroyed the id meanwhile.
+  /// Brings the host's answer to a question that a command returned; then the command is given again, in the
+  /// same hold of the lock. The error is the host's: the command has failed. ENOENT: the program has
+  /// destroyed the id meanwhile.
   Result<void, Error> answer(const PortQuestion& question, const PortAnswer& answer);
 
-  /// EADDRNOTAVAIL: not an address of this NIC; EINVAL, ENODEV: a link-local address without its interface, or on another one;
-  /// EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC must have been started.
+  /// EADDRNOTAVAIL: not an address of this NIC; EINVAL, ENODEV: a link-local address without its interface,
+  /// or on another one; EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC
+  /// must have been started.
   Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
-  /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family, or no route),
-  /// -EHOSTUNREACH (no host answers, or ICMP says so), or what else a route or ICMP says. `source` may have no
-  /// family: chosen then. The NIC must have been started.
+  /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family,
+  /// or no route), -EHOSTUNREACH (no host answers, or ICMP says so), or what else a route or ICMP says.
+  /// `source` may have no family: chosen then. The NIC must have been started.
   Step resolve_address(EventChannel& channel, IdNumber id, const SocketAddress& source,
                        const SocketAddress& destination, std::chrono::milliseconds timeout,
                        transport::Time now);
@@ -132,8 +136,8 @@ class RdmaCm final : private cm::Consumer {
                              std::span<const std::byte> private_data, transport::Time now);
   /// Sends DREQ, or answers the peer's.
   Result<void, Error> disconnect(EventChannel& channel, IdNumber id, transport::Time now);
-  /// The program got an asynchronous event of its queue pair. Only "communication established" means anything; EINVAL for
-  /// others.
+  /// The program got an asynchronous event of its queue pair. Only "communication established" means
+  /// anything; EINVAL for others.
   enum class QpNotice : std::uint8_t { kCommunicationEstablished, kOther };
   Result<void, Error> notify(EventChannel& channel, IdNumber id, QpNotice notice);
   Result<QpSettings, Error> init_qp_attributes(EventChannel& channel, IdNumber id,
@@ -141,8 +145,8 @@ class RdmaCm final : private cm::Consumer {
 
   // --- Multicast ---
 
-  /// Answered by kMulticastJoin, with `uid` and the number that leave() takes. A send-only member receives nothing, and
-  /// nothing is reported of it. ENOMEM: too many ids, memberships or groups.
+  /// Answered by kMulticastJoin, with `uid` and the number that leave() takes. A send-only member receives
+  /// nothing, and nothing is reported of it. ENOMEM: too many ids, memberships or groups.
   Result<IdNumber, Error> join(EventChannel& channel, IdNumber id, Uid uid, const SocketAddress& group,
                                bool is_send_only, transport::Time now);
   /// `membership` is what join() returned. Returns how many of its events were fetched.

@@ -71,8 +71,8 @@ struct SocketAddress {
   std::uint32_t flow_info = 0;  ///< IPv6: the flow label, 20 bits
   std::uint32_t scope_id = 0;   ///< IPv6: the index of the interface that a link-local address is on
 
-  /// Whether packets have it in IPv4 headers: the mapped addresses of IPv6 (::ffff:10.0.0.1) are IPv4's. Programs get them from
-  /// getaddrinfo() where a host has no IPv4 address.
+  /// Whether packets have it in IPv4 headers: the mapped addresses of IPv6 (::ffff:10.0.0.1) are IPv4's.
+  /// Programs get them from getaddrinfo() where a host has no IPv4 address.
   bool is_ipv4() const { return address.is_ipv4_mapped(); }
   /// In IPv4's family, if it is one of its addresses.
   SocketAddress normalized() const;
@@ -97,8 +97,8 @@ struct PrivateBytes {
   friend bool operator==(const PrivateBytes&, const PrivateBytes&) = default;
 };
 
-/// struct rdma_conn_param. In an event "responder resources" and "initiator depth" are seen from the side that
-/// gets it, as Linux has it.
+/// struct rdma_conn_param. In an event "responder resources" and "initiator depth" are seen from the side
+/// that gets it, as Linux has it.
 struct ConnectionParameters {
   PrivateBytes private_data{};
   std::uint8_t responder_resources = 0;
@@ -169,13 +169,15 @@ struct Description {
   PortSpace port_space = PortSpace::kTcp;
   SocketAddress local;
   SocketAddress peer;
-  /// It is bound to an address of the NIC: the program may make a queue pair on it. Not so a listener for any address.
+  /// It is bound to an address of the NIC: the program may make a queue pair on it. Not so a listener for any
+  /// address.
   bool is_on_device = false;
   std::optional<PathRecord> path;  ///< once the route was resolved
 };
 
-/// What a queue pair's state is to be changed with (rdma_init_qp_attr). Which of it counts depends on state and service:
-/// INIT of datagrams the Q_Key, of others access; RTR of connections what is for receiving, RTS what is for sending.
+/// What a queue pair's state is to be changed with (rdma_init_qp_attr). Which of it counts depends on state
+/// and service: INIT of datagrams the Q_Key, of others access; RTR of connections what is for receiving, RTS
+/// what is for sending.
 struct QpSettings {
   Service service = Service::kRc;
   transport::QpState state{};

@@ -30,8 +30,8 @@ namespace urnic::nic {
 
 class QueuePair;
 
-/// Exists for devices that are recorded. drivers/pcap/RECORDING.md says what its notes have. It allocates for each note:
-/// a recording is made to look at, not to measure.
+/// Exists for devices that are recorded. drivers/pcap/RECORDING.md says what its notes have. It allocates for
+/// each note: a recording is made to look at, not to measure.
 class Recorder final : public PostObserver {
  public:
   /// All outlive it.

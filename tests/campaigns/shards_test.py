@@ -54,7 +54,8 @@ class Shards(unittest.TestCase):
         self.assertEqual((code, merged["shards"], merged["failures"]), (0, 3, whole["failures"]))
 
     def run_example(self, command, number, **variables):
-        """A command of tools/development/campaigns, with fewer seeds and with this urnic, in a folder of the test's."""
+        """A command of tools/development/campaigns, with fewer seeds and with this urnic, in a folder of the
+        test's."""
         (self.folder / "results").mkdir(exist_ok=True)
         command = re.sub(r"\S*\burnic sim --seeds \d+", f"{URNIC} sim --seeds {SEEDS}", command).replace("/100", "/3")
         command = command.replace('"/results/', '"results/')

@@ -109,14 +109,16 @@ class CheckCommand(unittest.TestCase):
     def test_json_says_what_req_and_rep_agreed_upon(self):
         flows = [flow for connection in json.loads(check("--json", fixture("rping_ipv6")).stdout)[0]["connections"]
                  for flow in connection["flows"] if "agreed" in flow]
-        # tshark shows the same fields: ACK timeout 0x13, target ACK delay 0x0f, 7 retries of both kinds, 1 READ at a time.
+        # tshark shows the same fields: ACK timeout 0x13, target ACK delay 0x0f, 7 retries of both kinds, 1
+        # READ at a time.
         common = {"ack_timeout_ns": 4096 << 19, "retry_count": 7, "rnr_retry": 7, "max_reads": 1}
         self.assertEqual([flow["agreed"] for flow in flows],
                          [{"first_psn": 0x19824E, "target_ack_delay_ns": 4096 << 15, **common},
                           {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common}])
 
     def paused(self):
-        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it."""
+        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it.
+        """
         content = pathlib.Path(fixture("vs_sizes")).read_bytes()
         end = 24 + 16 + int.from_bytes(content[32:36], "little")
         server = content[end + 16 + 6 : end + 16 + 12]  # the source of frame 2

@@ -3,9 +3,8 @@
 
     check_formatting.py [ROOT]
 
-Versions of clang-format differ in what they think: only Debian 12's is asked. Exit code 77, which ctest calls skipped,
-where it is not installed.
-"""
+Versions of clang-format differ in what they think: only Debian 12's is asked. Exit code 77, which ctest calls
+skipped, where it is not installed. """
 import concurrent.futures
 import os
 import pathlib

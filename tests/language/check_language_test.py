@@ -45,6 +45,8 @@ class CheckLanguage(unittest.TestCase):
             (short, "code", 0),
             ("x" * 111, "code", 1),
             ("# https://" + long, "code", 0),
+            (f"# {long}\n# {short}", "script", 0),
+            (f"# {short}\n# {long}", "script", 1),
             (long, "page", 1),
             (f"| {short} | {short} |", "page", 0),
             (f"| {short} | {long} |", "page", 1),

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Reads every #include of the project and complains about arrows between layers that the design does not have, and about
-what the product must not call.
+"""Reads every #include of the project and complains about arrows between layers that the design does not
+have, and about what the product must not call.
 
     check_includes.py [ROOT]
 
     tools -> verbs_api -> nic -> transport        drivers -> nic, transport        tools -> drivers
 
-tools/conformance/check, which judges captures, includes nothing but itself; tools/conformance/replay includes it and the transport.
-"""
+tools/conformance/check, which judges captures, includes nothing but itself; tools/conformance/replay includes
+it and the transport. """
 import pathlib
 import re
 import sys
 
-# What every room of nic/ may see: what a port is, this process's descriptors and threads, and the headers in nic/ itself.
+# What every room of nic/ may see: what a port is, this process's descriptors and threads, and the headers in
+# nic/ itself.
 NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h"}
 NIC_BASE = {*NIC_HEADERS, "nic/port", "nic/process", "transport"}
 SIM_ROOMS = [f"tools/simulation/seeds/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
@@ -26,7 +27,8 @@ VERBS_ROOMS = {
 # What the files below a folder may include of the project. The longest prefix of a path decides.
 ALLOWED = {
     "transport": {"transport"},
-    # The device and its makers see every room of nic/. A room sees the rooms below it, and what all of them share.
+    # The device and its makers see every room of nic/. A room sees the rooms below it, and what all of them
+    # share.
     "nic": {"nic", "transport"},
     "nic/congestion": {"nic/congestion", *NIC_BASE},
     "nic/memory": {"nic/memory", *NIC_BASE},
@@ -47,7 +49,8 @@ ALLOWED = {
     "drivers": {"drivers", "nic", "transport"},
     # A model without ports, which the simulator shares with the switch of a fabric.
     "drivers/network": {"drivers/network", "transport"},
-    # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs. A room sees those before it.
+    # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs. A room sees
+    # those before it.
     "verbs_api/abi": VERBS_ROOMS["abi"],
     "verbs_api/config": VERBS_ROOMS["config"],
     "verbs_api/device": VERBS_ROOMS["device"],
@@ -79,7 +82,8 @@ ALLOWED = {
     # What pages, and files that people write, have in common.
     "tools/inspection/page": {"tools/inspection/page"},
     "tools/inspection/files": {"tools/inspection/files", "transport"},
-    # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows the numbers of statuses.
+    # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows
+    # the numbers of statuses.
     "tools/teaching/sheet": {"tools/teaching/sheet", "tools/inspection/view", "tools/conformance/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
@@ -89,8 +93,9 @@ ALLOWED = {
     "tools/inspection/doctor": {"tools/inspection/doctor", "drivers", "nic", "transport"},
     "tools/command/commands/check_command.h": {"tools/conformance/check", "tools/command"},
     "tools/command/commands/check_command.cc": {"tools/conformance/check", "tools/command"},
-    # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs. The world and its runner see every room, a room those
-    # before it. Frames are read as the judge reads them.
+    # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs.
+    # The world and its runner see every room, a room those before it. Frames are read as the judge reads
+    # them.
     "tools/simulation/seeds": {"tools/simulation/seeds", "nic", "transport"},
     # Devices on a modelled network. It shares the clock with the simulator.
     "tools/simulation/experiment": {"tools/simulation/experiment", "tools/inspection/files", "tools/inspection/page", "tools/simulation/seeds/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
@@ -102,7 +107,8 @@ ALLOWED = {
     "tools/simulation/seeds/traffic": {*SIM_ROOMS, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
-# Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program does.
+# Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program
+# does.
 NOT_OF_THE_PRODUCT = "tools/teaching/lab"
 
 # Headers of others, and where they may be seen.

@@ -22,8 +22,8 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 namespace urnic::stress {
 
 /// While it lives, ThreadSanitizer does not look at what this thread reads and writes. Only around copies of
-/// registered memory that the NIC may be writing at the same time. Hardware does not order the two either, and
-/// what such a copy gives is the program's own affair; the objects around it stay watched.
+/// registered memory that the NIC may be writing at the same time. Hardware does not order the two either,
+/// and what such a copy gives is the program's own affair; the objects around it stay watched.
 class Unwatched {
  public:
 #ifdef URNIC_UNDER_THREAD_SANITIZER

@@ -13,8 +13,8 @@ std::filesystem::path fixtures();
 /// tests then skip.
 std::filesystem::path shared_captures();
 
-/// The folder of what an FPGA endpoint (100G-verilog-RoCEv2-lite) said to urnic: fpga/captures/ below the same
-/// folder. It may be absent, too.
+/// The folder of what an FPGA endpoint (100G-verilog-RoCEv2-lite) said to urnic: fpga/captures/ below the
+/// same folder. It may be absent, too.
 std::filesystem::path fpga_captures();
 
 }  // namespace urnic::test

@@ -21,7 +21,8 @@ struct CapturedPacket {
   Bytes with_migration_state() const;
 };
 
-/// The packets of pcap_fixtures/NAME.pcap, in order. If it cannot be read, the test fails, and there are none.
+/// The packets of pcap_fixtures/NAME.pcap, in order. If it cannot be read, the test fails, and there are
+/// none.
 std::vector<CapturedPacket> captured_in(const std::string& name);
 
 /// The packets of a capture outside the project (NAME without .pcap); empty when the folder is not there.

@@ -13,8 +13,8 @@
 
 namespace urnic::test {
 
-/// `packet`, which has identification 0, as if its sender's kernel had chosen `identification`: the ICRC is for that, and
-/// the header has none.
+/// `packet`, which has identification 0, as if its sender's kernel had chosen `identification`: the ICRC is
+/// for that, and the header has none.
 inline std::vector<std::byte> without_identification(std::vector<std::byte> packet,
                                                      std::uint16_t identification) {
   namespace wire = transport::wire;

@@ -1,4 +1,5 @@
-// OwnNetwork: a network namespace for tests that need UDP port 4791, where another program of the host has it.
+// OwnNetwork: a network namespace for tests that need UDP port 4791, where another program of the host has
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@
 
 namespace urnic::test {
 
-/// Makes the namespace before the first test, while the process has one thread. Where it cannot, the tests say that the port is taken.
+/// Makes the namespace before the first test, while the process has one thread. Where it cannot, the tests
+/// say that the port is taken.
 class OwnNetwork : public testing::Environment {
  public:
   void SetUp() override {

@@ -45,8 +45,8 @@ class QpTest : public ::testing::Test {
   /// What the endpoint is made of.
   QpDependencies dependencies(bool shares_receive_queue = false);
 
-  /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024. Datagrams have
-  /// no peer.
+  /// The first PSN expected is 100, the first sent 200; the peer may read and write; path MTU 1024. Datagrams
+  /// have no peer.
   QpConfig config_;
 
   /// Takes the endpoint through INIT and RTR to RTS with `config_`, or just up to one of them.

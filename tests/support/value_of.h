@@ -1,4 +1,5 @@
-// value_of(): what a test cannot go on without, for functions that return something, where ASSERT_TRUE cannot stand.
+// value_of(): what a test cannot go on without, for functions that return something, where ASSERT_TRUE cannot
+// stand.
 #pragma once
 
 #include <sstream>

@@ -6,7 +6,8 @@
 namespace urnic::tools {
 namespace {
 
-/// "SIDE:{requester,responder,both}", which is how CLI11 writes an argument with its validators, as name and choices.
+/// "SIDE:{requester,responder,both}", which is how CLI11 writes an argument with its validators, as name and
+/// choices.
 void set_argument(CommandOption& option, const std::string& type) {
   option.value = type.substr(0, type.find(':'));
   const auto begin = type.find('{');

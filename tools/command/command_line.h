@@ -1,4 +1,5 @@
-// CommandLine: what `urnic` takes on its command line, as data: its manual page and its shell completions are made of it.
+// CommandLine: what `urnic` takes on its command line, as data: its manual page and its shell completions are
+// made of it.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -7,8 +7,8 @@
 
 namespace urnic::tools {
 
-/// Scripts that a shell reads when it starts. They complete commands, options, arguments out of a list, files, and after "--" the
-/// program and what the shell knows about that.
+/// Scripts that a shell reads when it starts. They complete commands, options, arguments out of a list,
+/// files, and after "--" the program and what the shell knows about that.
 std::string bash_completion(const CommandLine& tool);
 std::string zsh_completion(const CommandLine& tool);
 std::string fish_completion(const CommandLine& tool);

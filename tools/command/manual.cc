@@ -6,7 +6,8 @@
 namespace urnic::tools {
 namespace {
 
-/// Text that roff prints as it is: backslashes and dashes have a meaning there, and so have a point or a quote that begin a line.
+/// Text that roff prints as it is: backslashes and dashes have a meaning there, and so have a point or a
+/// quote that begin a line.
 std::string literal(std::string_view text) {
   std::string result;
   bool begins_line = true;

@@ -28,8 +28,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = "lock";
 
-/// Whether the program and all that it started are gone. We cannot see programs of another PID namespace; these
-/// count as gone when they hold no lock.
+/// Whether the program and all that it started are gone. We cannot see programs of another PID namespace;
+/// these count as gone when they hold no lock.
 bool is_left_behind(const fs::path& tree) {
   const auto name = nic::ProcessName::parse(tree.filename().string());
   if (!name) return false;
@@ -59,8 +59,8 @@ void write(const fs::path& file, const std::string& text, Mode mode = Mode::kRea
   fs::permissions(file, writable | fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
 }
 
-/// Writes the parameters under the names that OFED's driver of mlx5 has for them, and links to them under the names of mainline
-/// Linux. The links' folder bears the name of the device.
+/// Writes the parameters under the names that OFED's driver of mlx5 has for them, and links to them under the
+/// names of mainline Linux. The links' folder bears the name of the device.
 void write_parameters(const fs::path& sys, const nic::DeviceConfig& device) {
   const fs::path links = sys / "kernel/debug/mlx5" / device.name / "cc_params";
   fs::create_directories(links);

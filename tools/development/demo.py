@@ -45,7 +45,8 @@ def build():
 
 
 def run_pair(stage, folder, command, recording=None):
-    """Runs the program as a server and as its client, each with a NIC; prints, and returns, what the client says."""
+    """Runs the program as a server and as its client, each with a NIC; prints, and returns, what the client
+    says."""
     port = harness.free_port()
     nic = ["--pcap", folder / recording] if recording else []
     words = [*command, "-p", str(port)]

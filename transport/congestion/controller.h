@@ -47,8 +47,9 @@ struct ControllerState {
   Duration round_trip{};        ///< the last one that was measured
 };
 
-/// Sans-I/O, and without timers: what happens as time goes by is caught up with at the next call. Time never goes back
-/// from one call to the next. Requests are counted, and responses with data; what is sent again counts again.
+/// Sans-I/O, and without timers: what happens as time goes by is caught up with at the next call. Time never
+/// goes back from one call to the next. Requests are counted, and responses with data; what is sent again
+/// counts again.
 class Controller {
  public:
   virtual ~Controller() = default;
@@ -72,7 +73,8 @@ class Controller {
   virtual Allowance allowance(Time now) = 0;
   virtual ControllerState state(Time now) = 0;
 
-  /// For people: the last one that was measured. It is kept here because queue pairs without a controller measure none.
+  /// For people: the last one that was measured. It is kept here because queue pairs without a controller
+  /// measure none.
   void note_round_trip(Duration round_trip) { round_trip_ = round_trip; }
   Duration round_trip() const { return round_trip_; }
 

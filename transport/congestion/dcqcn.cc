@@ -94,8 +94,9 @@ void Dcqcn::begin(Time now) {
   check_at_ = now + period(parameters_.rate_reduce_monitor_period) + kBehindAlpha;
 }
 
-/// In the order of time; at the same time alpha comes first and the check last, as in HPCC's simulation. Ticks that do
-/// nothing are passed over: queue pairs are silent for seconds, and alpha ticks every microsecond.
+/// In the order of time; at the same time alpha comes first and the check last, as in HPCC's simulation.
+/// Ticks that do nothing are passed over: queue pairs are silent for seconds, and alpha ticks every
+/// microsecond.
 void Dcqcn::catch_up(Time now) {
   while (true) {
     const Time next = std::min({alpha_at_, check_at_, increase_at_});

@@ -10,9 +10,10 @@
 
 namespace urnic::transport::congestion {
 
-/// The reaction point of DCQCN with the timers of cards (A2 of the congestion facts): CNPs only leave marks, which a
-/// free-running check turns into a cut of the rate; a timer, and where it is in use a byte counter, raise it again.
-/// Integers throughout: rates in bit/s, alpha in units of 2^-16, rounded down (tests/congestion/README.md).
+/// The reaction point of DCQCN with the timers of cards (A2 of the congestion facts): CNPs only leave marks,
+/// which a free-running check turns into a cut of the rate; a timer, and where it is in use a byte counter,
+/// raise it again. Integers throughout: rates in bit/s, alpha in units of 2^-16, rounded down
+/// (tests/congestion/README.md).
 class Dcqcn final : public Controller {
  public:
   /// `line_rate` is not 0; `parameters` are valid (is_valid()).
@@ -20,7 +21,8 @@ class Dcqcn final : public Controller {
 
   void on_send(std::uint32_t bytes, Time now) override;
   bool on_cnp(Time now) override;
-  /// Rate and target are clamped to what there is between rpg_min_rate and the new cap; before the first CNP they are the cap.
+  /// Rate and target are clamped to what there is between rpg_min_rate and the new cap; before the first CNP
+  /// they are the cap.
   void update(const Choice& choice, Time now) override;
   Allowance allowance(Time now) override;
   ControllerState state(Time now) override;

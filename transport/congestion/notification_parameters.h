@@ -1,4 +1,5 @@
-// NotificationParameters: when a NIC tells its peers of congestion, under the names of OFED's files below roce_np.
+// NotificationParameters: when a NIC tells its peers of congestion, under the names of OFED's files below
+// roce_np.
 #pragma once
 
 #include <array>

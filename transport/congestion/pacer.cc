@@ -7,10 +7,11 @@
 namespace urnic::transport::congestion {
 namespace {
 
-/// Of a packet on Ethernet besides what the transport makes: preamble, addresses and type, IPv4, UDP, ICRC, FCS and the gap
-/// between frames.
+/// Of a packet on Ethernet besides what the transport makes: preamble, addresses and type, IPv4, UDP, ICRC,
+/// FCS and the gap between frames.
 constexpr std::uint32_t kBytesAround = 8 + 14 + 20 + 8 + 4 + 4 + 12;
-/// What a late wake-up may make good for at once: threads sleep for 50 us and more, and no packet is on time after that.
+/// What a late wake-up may make good for at once: threads sleep for 50 us and more, and no packet is on time
+/// after that.
 constexpr Duration kMostBehind = std::chrono::microseconds(100);
 
 }  // namespace

@@ -12,9 +12,10 @@
 
 namespace urnic::transport::congestion {
 
-/// Without a controller nothing waits, a caller of is_active() pays one comparison, and the pacer is as large as a pointer. Requests
-/// are paced, and the data that READs asked for, together: both congest the same way, and a CNP does not say which of them was marked.
-/// Acknowledgements, NAKs and the answers of atomics never wait, nor do CNPs. Round trips are measured on requests.
+/// Without a controller nothing waits, a caller of is_active() pays one comparison, and the pacer is as large
+/// as a pointer. Requests are paced, and the data that READs asked for, together: both congest the same way,
+/// and a CNP does not say which of them was marked. Acknowledgements, NAKs and the answers of atomics never
+/// wait, nor do CNPs. Round trips are measured on requests.
 class Pacer {
  public:
   /// Begins with this controller; null: without one.

@@ -36,8 +36,8 @@ void Swift::update(const Choice& choice, Time /*now*/) {
   limit();
 }
 
-/// Nanoseconds. Grows by 1 / sqrt(window) from the one end of the range to the other, so that many flows that share a
-/// link agree.
+/// Nanoseconds. Grows by 1 / sqrt(window) from the one end of the range to the other, so that many flows that
+/// share a link agree.
 double Swift::target() const {
   const double base = 1000.0 * parameters_.base_delay;
   const double range = 1000.0 * parameters_.fs_range;

@@ -12,8 +12,8 @@
 
 namespace urnic::transport::congestion {
 
-/// The defaults have longer times than the papers: round trips of programs on shared cores differ by tens to hundreds of
-/// microseconds (A4 of the congestion facts).
+/// The defaults have longer times than the papers: round trips of programs on shared cores differ by tens to
+/// hundreds of microseconds (A4 of the congestion facts).
 struct TimelyParameters {
   std::uint32_t add_rate = 10;      ///< Mb/s, additive step
   std::uint32_t beta = 80;          ///< percent, of the multiplicative decrease
@@ -40,7 +40,8 @@ inline constexpr auto kTimelyParameters = std::to_array<Parameter<TimelyParamete
 inline constexpr TimelyParameters kTimelyOfHpcc = {
     .t_low = 50, .t_high = 500, .min_rtt = 20, .min_rate = 100};
 
-/// TIMELY in the form of HPCC's simulation, in double precision (tests/congestion/README.md). Pays no attention to CNPs.
+/// TIMELY in the form of HPCC's simulation, in double precision (tests/congestion/README.md). Pays no
+/// attention to CNPs.
 class Timely final : public Controller {
  public:
   /// `line_rate` is not 0.

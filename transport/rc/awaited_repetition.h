@@ -6,11 +6,11 @@
 
 namespace urnic::transport {
 
-/// A responder that has reported a missing packet says nothing more until that packet comes (fact 22). After an RNR
-/// NAK the peer knows which packet it has to send again, too, and those that followed the refused one at once tell
-/// nothing new. But when one of them comes a second time, later than the timer of the RNR NAK, the peer has sent all
-/// again and the refused packet was lost. One that comes for the first time may have crossed the RNR NAK, however
-/// late: the timer may be shorter than the way.
+/// A responder that has reported a missing packet says nothing more until that packet comes (fact 22). After
+/// an RNR NAK the peer knows which packet it has to send again, too, and those that followed the refused one
+/// at once tell nothing new. But when one of them comes a second time, later than the timer of the RNR NAK,
+/// the peer has sent all again and the refused packet was lost. One that comes for the first time may have
+/// crossed the RNR NAK, however late: the timer may be shorter than the way.
 class AwaitedRepetition {
  public:
   /// None is waited for: the expected packet was executed, or is the first one.

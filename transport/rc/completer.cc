@@ -165,8 +165,8 @@ void Completer::on_later_response(Psn psn, Time now) {
 }
 
 // The packets of a READ that was sent again begin with FIRST or ONLY wherever it resumed, or go on with
-// MIDDLE or LAST as rdma_rxe's do (capture vs_loss_both); only the first packet of a piece is FIRST or ONLY for
-// certain.
+// MIDDLE or LAST as rdma_rxe's do (capture vs_loss_both); only the first packet of a piece is FIRST or ONLY
+// for certain.
 bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t index,
                                      std::uint32_t offset) const {
   const SendWqe& wqe = window_.head();

@@ -18,7 +18,8 @@ struct AckPatience {
   Duration all{};      ///< for all of them
 };
 
-/// A peer's ACK timeout must not expire. Most have the same as we have, whose code is `timeout`; half of it is left for both ways.
+/// A peer's ACK timeout must not expire. Most have the same as we have, whose code is `timeout`; half of it
+/// is left for both ways.
 constexpr AckPatience ack_patience(Duration delay, std::uint8_t timeout) {
   constexpr int kDelaysBetween = 5;
   constexpr int kMostDelays = 50;

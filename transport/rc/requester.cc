@@ -53,7 +53,8 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
   return packet;
 }
 
-// Nothing can leave now. The ACK timer runs for what is on its way, also when it stood still for what was to be sent again.
+// Nothing can leave now. The ACK timer runs for what is on its way, also when it stood still for what was to
+// be sent again.
 WrittenPacket Requester::wait(Time now) {
   if (window_.has_in_flight()) retry_.on_sent(now);
   return {};
@@ -69,8 +70,8 @@ bool Requester::may_send(const SendWqe& wqe) const {
   return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.has_reach();
 }
 
-// Responses of READs are bounded by the window as requests are: what the peer sends at once may be more than the way
-// to us holds, and then all of it is lost again each time.
+// Responses of READs are bounded by the window as requests are: what the peer sends at once may be more than
+// the way to us holds, and then all of it is lost again each time.
 bool Requester::may_ask(const SendWqe& wqe) const {
   const std::uint32_t allowed = std::max<std::uint32_t>(config_.max_reads_in_flight, 1);
   const std::uint32_t most = window_.is_repeating() ? std::min(allowed, kRepeatedReads) : allowed;
@@ -107,8 +108,8 @@ wire::Packet Requester::packet_for(const SendWqe& wqe, Opcode opcode) const {
           .xrc_srq = wqe.request.xrc_srq};
 }
 
-// The next piece of a READ, or what is missing of one that was answered in part: later PSN and address, shorter
-// (fact 26).
+// The next piece of a READ, or what is missing of one that was answered in part: later PSN and address,
+// shorter (fact 26).
 WrittenPacket Requester::emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const {
   const std::uint32_t mtu = bytes(config_.path_mtu);
   const std::uint32_t skipped = window_.current_packet() * mtu;

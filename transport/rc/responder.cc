@@ -439,7 +439,8 @@ WrittenPacket Responder::emit_acknowledge(std::uint8_t syndrome, Psn psn, std::s
   return {.size = wire::emit_headers(packet, out)};
 }
 
-// A response that may not leave yet would say that the messages before its request were executed. The peer need not wait for that.
+// A response that may not leave yet would say that the messages before its request were executed. The peer
+// need not wait for that.
 WrittenPacket Responder::emit_acknowledge_before(const ResponderResources::Part& part,
                                                  std::span<std::byte> out) {
   const std::uint32_t msn_before = (part.msn - 1) & Psn::kMask;

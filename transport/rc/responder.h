@@ -35,15 +35,16 @@ class Responder {
   /// Begins to expect config.receive_psn, with nothing pending.
   void start();
 
-  /// The configuration was changed between start() and now: takes max_responder_resources from it. All else is
-  /// looked up when it is needed.
+  /// The configuration was changed between start() and now: takes max_responder_resources from it. All else
+  /// is looked up when it is needed.
   void update() { resources_.resize(config_.max_responder_resources); }
 
   void on_request(const wire::Packet& packet, Time now);
 
   /// As Endpoint::poll_transmit(), for responses.
   WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
-  /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the message.
+  /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the
+  /// message.
   void on_own_request(Time now, bool ends_message) {
     ack_.on_request_sent(now, ack_patience(config_.ack_delay, config_.ack_timeout), ends_message);
   }

@@ -21,8 +21,8 @@ std::optional<Refusal> Responder::check_sequence(const Packet& packet) const {
   return message_.operation == operation ? std::nullopt : std::optional(refusal::kBadSequence);
 }
 
-// The first packet of a message says where XRC receives it. That queue may be destroyed before the last packet
-// comes.
+// The first packet of a message says where XRC receives it. That queue may be destroyed before the last
+// packet comes.
 std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
   if (deps_.xrc_receivers == nullptr) return std::nullopt;
   if (packet.info->begins_message()) {

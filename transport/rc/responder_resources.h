@@ -27,9 +27,9 @@ class ResponderResources {
   /// `mtu_bytes`. Allocates 72 bytes for each of them: a program that asks for few has little.
   void start(std::uint32_t resources, std::uint32_t mtu_bytes);
 
-  /// From now on keeps `resources` requests, as start() says, and forgets nothing at once: where it keeps more
-  /// already, they go as new ones come, and a new one is refused while `resources` wait for their first answer.
-  /// Allocates.
+  /// From now on keeps `resources` requests, as start() says, and forgets nothing at once: where it keeps
+  /// more already, they go as new ones come, and a new one is refused while `resources` wait for their first
+  /// answer. Allocates.
   void resize(std::uint32_t resources);
 
   /// Whether as many requests wait for their first answer as the requester may have outstanding. Repeats do

@@ -39,8 +39,8 @@ class Retry {
     if (waits_since_ != kNever) waits_since_ = now;
   }
 
-  /// After an ACK timeout the requester keeps to QpConfig::window_after_timeout, until the peer says anything about
-  /// what is outstanding.
+  /// After an ACK timeout the requester keeps to QpConfig::window_after_timeout, until the peer says anything
+  /// about what is outstanding.
   void begin_probe() { is_probing_ = true; }
   void end_probe() { is_probing_ = false; }
   bool is_probing() const { return is_probing_; }

@@ -79,7 +79,8 @@ void SendWindow::advance() {
   }
   cursor_packet_ += psns;
   const Psn reached = wqe.first_psn + cursor_packet_;
-  // A READ request of half the PSN space is one step; compared from the oldest PSN it is still the larger number.
+  // A READ request of half the PSN space is one step; compared from the oldest PSN it is still the larger
+  // number.
   if (ahead(reached) > ahead(sent_end_)) sent_end_ = reached;
   if (cursor_packet_ == wqe.packet_count) {
     ++cursor_;

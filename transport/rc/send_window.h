@@ -23,7 +23,8 @@ namespace urnic::transport {
 ///     head of the queue                 cursor                    tail
 ///     |-- oldest() ... in flight ... ---|--- not (or again to be) sent ---|
 ///
-/// rewind() moves the cursor back to send something again; acknowledgements of what was sent before it still count.
+/// rewind() moves the cursor back to send something again; acknowledgements of what was sent before it still
+/// count.
 class SendWindow {
  public:
   explicit SendWindow(SendQueue& queue) : queue_(queue) {}
@@ -48,7 +49,8 @@ class SendWindow {
   bool has_outstanding() const { return oldest_ != sent_end_; }
   /// Whether `psn` was sent and is not acknowledged yet.
   bool is_outstanding(Psn psn) const { return ahead(psn) < ahead(sent_end_); }
-  /// Whether something that was sent is waited for. What is about to be sent again, from the cursor on, is not.
+  /// Whether something that was sent is waited for. What is about to be sent again, from the cursor on, is
+  /// not.
   bool has_in_flight() const { return oldest_ != cursor_psn(); }
   /// Whether `psn` was never sent (as opposed to: was acknowledged long ago).
   bool is_beyond_sent(Psn psn) const { return distance(sent_end_, psn) >= 0; }

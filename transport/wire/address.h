@@ -1,6 +1,7 @@
 // Addresses as they stand in frames: MAC, IPv4, IPv6, and the GID, which is an IPv6 address.
 //
-// They are compared for every frame, several times, and not octet by octet: the compiler calls memcmp for that.
+// They are compared for every frame, several times, and not octet by octet: the compiler calls memcmp for
+// that.
 #pragma once
 
 #include <array>

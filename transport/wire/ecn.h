@@ -9,8 +9,8 @@
 
 namespace urnic::transport::wire {
 
-/// Marks a packet "congestion experienced". `ip` begins with its IPv4 header, whose checksum follows (RFC 1624; a wrong one
-/// stays wrong), or with its IPv6 header.
+/// Marks a packet "congestion experienced". `ip` begins with its IPv4 header, whose checksum follows (RFC
+/// 1624; a wrong one stays wrong), or with its IPv6 header.
 inline void mark_congestion_experienced(std::span<std::byte> ip) {
   constexpr std::size_t kChecksumAt = 10;
   constexpr std::uint32_t kOnes = 0xffff;

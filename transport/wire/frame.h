@@ -54,7 +54,8 @@ struct Frame {
 /// kNotIp and kNotUdp mean that other parts of a NIC may want the frame: see arp.h and icmpv6_nd.h.
 Result<Frame, ParseError> parse_frame(std::span<const std::byte> bytes);
 
-/// The same from the IP header on: `ethernet` keeps its default values. kNotIp: it is neither IPv4 nor IPv6, or empty.
+/// The same from the IP header on: `ethernet` keeps its default values. kNotIp: it is neither IPv4 nor IPv6,
+/// or empty.
 Result<Frame, ParseError> parse_ip_packet(std::span<const std::byte> bytes);
 
 /// The ICRC that `frame` ought to have, worked out from its fields.

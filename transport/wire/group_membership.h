@@ -1,4 +1,5 @@
-// What IGMP and MLD have in common: routers, and switches that snoop, ask which groups have members, and hosts report them.
+// What IGMP and MLD have in common: routers, and switches that snoop, ask which groups have members, and
+// hosts report them.
 #pragma once
 
 #include <cstddef>

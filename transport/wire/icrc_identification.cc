@@ -42,7 +42,8 @@ std::uint32_t IcrcIdentification::icrc_change(std::uint16_t change, std::size_t 
   return sum;
 }
 
-// A step whose pivot is set must be part of the answer: later steps do not have that bit, and earlier ones are decided.
+// A step whose pivot is set must be part of the answer: later steps do not have that bit, and earlier ones
+// are decided.
 std::optional<std::uint16_t> IcrcIdentification::find(std::uint32_t icrc_change, std::size_t bytes_behind) {
   std::uint16_t change = 0;
   for (const Step& step : of(bytes_behind).steps) {

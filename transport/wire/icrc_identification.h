@@ -22,20 +22,22 @@ namespace urnic::transport::wire {
 /// construction.
 class IcrcIdentification {
  public:
-  /// How the ICRC changes when the identification changes by an XOR with `change`, with `bytes_behind` bytes from the
-  /// identification's end to the ICRC: the rest of the IPv4 header, the UDP header, BTH to padding.
+  /// How the ICRC changes when the identification changes by an XOR with `change`, with `bytes_behind` bytes
+  /// from the identification's end to the ICRC: the rest of the IPv4 header, the UDP header, BTH to padding.
   std::uint32_t icrc_change(std::uint16_t change, std::size_t bytes_behind);
 
   /// The XOR that changes the ICRC so; nothing when none does.
   std::optional<std::uint16_t> find(std::uint32_t icrc_change, std::size_t bytes_behind);
 
-  /// bytes_behind of a packet: the sizes of IPv4 header (options included) and of all from the BTH to the padding.
+  /// bytes_behind of a packet: the sizes of IPv4 header (options included) and of all from the BTH to the
+  /// padding.
   static std::size_t bytes_behind(std::size_t ip_header_bytes, std::size_t ib_bytes);
 
  private:
   static constexpr std::size_t kBits = 16;
 
-  /// A set of identification bits, and how they change the ICRC; `pivot` is a bit of that change that no later step has.
+  /// A set of identification bits, and how they change the ICRC; `pivot` is a bit of that change that no
+  /// later step has.
   struct Step {
     std::uint32_t icrc_change = 0;
     std::uint32_t pivot = 0;

@@ -31,7 +31,8 @@ constexpr std::uint8_t kMldHopLimit = 1;
 constexpr Ipv6Address kAllIpv6Routers{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x02}};
 constexpr Ipv6Address kMld2Routers{{0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x16}};
 
-// The hop-by-hop header: next header, its length in units of 8 bytes beyond the first, options of type, length, value.
+// The hop-by-hop header: next header, its length in units of 8 bytes beyond the first, options of type,
+// length, value.
 constexpr std::size_t kHopByHopUnit = 8;
 constexpr std::uint8_t kPad1 = 0;
 constexpr std::uint8_t kRouterAlertOption = 5;

@@ -67,8 +67,8 @@ URNIC_PCLMULQDQ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
 }
 
-/// As Barrett does it: takes away the multiple of the polynomial that has the same powers from x^32 on, which are the
-/// lower half.
+/// As Barrett does it: takes away the multiple of the polynomial that has the same powers from x^32 on, which
+/// are the lower half.
 URNIC_PCLMULQDQ std::uint32_t multiply_carryless(std::uint32_t a, std::uint32_t b) {
   const std::uint64_t product = times(a, b) << 1;
   const auto multiple = static_cast<std::uint32_t>(times(static_cast<std::uint32_t>(product), kInverse));

@@ -13,8 +13,8 @@ struct DescriptorIdentity {
 
   friend bool operator==(const DescriptorIdentity&, const DescriptorIdentity&) = default;
 
-  /// Nothing when that is no descriptor. Leaves errno alone, takes no lock and calls no function that a preloaded library
-  /// may have replaced by one that asks us.
+  /// Nothing when that is no descriptor. Leaves errno alone, takes no lock and calls no function that a
+  /// preloaded library may have replaced by one that asks us.
   static std::optional<DescriptorIdentity> of(int descriptor);
 };
 

@@ -1,5 +1,6 @@
-// Verbs that rdma-core has had since versions 59 to 65, for clients that were built with its newer headers. The header that we are
-// built with need not have them, and may have them: so they have names of our own here, and theirs for the linker.
+// Verbs that rdma-core has had since versions 59 to 65, for clients that were built with its newer headers.
+// The header that we are built with need not have them, and may have them: so they have names of our own
+// here, and theirs for the linker.
 #pragma once
 
 #include <cstddef>
@@ -41,11 +42,13 @@ struct MrInitAttributes {
 
 #pragma GCC visibility push(default)
 
-/// Registers memory of the process, at an address of its own or at `iova`, a dma-buf, or a part of a buffer. EINVAL: not one of
-/// these, or a part that is not within the buffer; EOPNOTSUPP: a DMA handle, or a member that is not known here.
+/// Registers memory of the process, at an address of its own or at `iova`, a dma-buf, or a part of a buffer.
+/// EINVAL: not one of these, or a part that is not within the buffer; EOPNOTSUPP: a DMA handle, or a member
+/// that is not known here.
 ibv_mr* reg_mr_ex(ibv_pd* pd, const MrInitAttributes* attributes) __asm__("ibv_reg_mr_ex");
 
-/// Memory in whole pages, of `size` bytes at least, and its handle in `buffer`. The PD must outlive it. EINVAL: no size.
+/// Memory in whole pages, of `size` bytes at least, and its handle in `buffer`. The PD must outlive it.
+/// EINVAL: no size.
 void* alloc_buf(ibv_pd* pd, std::size_t size, Buffer** buffer) __asm__("ibv_alloc_buf");
 void free_buf(Buffer* buffer) __asm__("ibv_free_buf");
 /// Registers a part of it, which begins at `address`. EINVAL: another PD than the buffer's, or not within it.

@@ -1,7 +1,8 @@
-// The private nodes. Drivers of rdma-core (libmlx5, libefa) are linked to one of them, and perftest, libfabric, UCX and pyverbs to
-// the drivers: the names must be there for those programs to load, although no driver ever gets a device from us. rdma-core gives
-// the node another number when one of its functions changes; all that it had are here, so that one library serves all
-// (rdma_core_exports.txt). ibv_query_gid_type (gid.cc) and ibv_wr_opcode_str (strings.cc) are of these nodes, too, and real.
+// The private nodes. Drivers of rdma-core (libmlx5, libefa) are linked to one of them, and perftest,
+// libfabric, UCX and pyverbs to the drivers: the names must be there for those programs to load, although no
+// driver ever gets a device from us. rdma-core gives the node another number when one of its functions
+// changes; all that it had are here, so that one library serves all (rdma_core_exports.txt).
+// ibv_query_gid_type (gid.cc) and ibv_wr_opcode_str (strings.cc) are of these nodes, too, and real.
 //
 // Compiled without link-time optimisation, which knows no second version of a name.
 #include <cerrno>

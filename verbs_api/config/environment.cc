@@ -30,15 +30,16 @@ using nic::PortSpec;
 constexpr std::uint16_t kDefaultLinkMtu = 4200;
 constexpr std::uint16_t kEthernetMtu = 1500;
 
-/// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), packets and what they lie in: what comes
-/// while the receiver does something else must not overflow it.
+/// A socket's buffer holds some 400 kB as Linux counts (net.core.rmem_max), packets and what they lie in:
+/// what comes while the receiver does something else must not overflow it.
 constexpr std::uint32_t kWindowBytesOverSockets = 256 << 10;
 
 /// Carries the smallest RDMA MTU, 256, after all headers and a VLAN tag.
 constexpr std::uint16_t kMinTaggedLinkMtu = 340;
 
 /// The variable's text; nothing when it is not set or empty. A program that has more rights than the one that
-/// started it (setuid, capabilities) takes nothing from that: it would write captures and open sockets for it.
+/// started it (setuid, capabilities) takes nothing from that: it would write captures and open sockets for
+/// it.
 std::optional<std::string_view> variable(const char* name) {
   const char* const text = secure_getenv(name);
   return text == nullptr || *text == '\0' ? std::nullopt : std::optional<std::string_view>(text);
@@ -155,8 +156,8 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
   return success();
 }
 
-/// What the medium carries, as far as it is known by now. Where the NIC has the host's addresses, the routes say it for each
-/// way.
+/// What the medium carries, as far as it is known by now. Where the NIC has the host's addresses, the routes
+/// say it for each way.
 Result<std::optional<std::uint16_t>, Error> carried_mtu(const NicEnvironment& environment) {
   const PortSpec& port = environment.port;
   if (port.is_interface()) {

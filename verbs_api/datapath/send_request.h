@@ -11,9 +11,10 @@
 
 namespace urnic::verbs_api {
 
-/// Reads the request of a work request for `qp`, without its elements, into `request`, which has its default values. 0, or
-/// an errno value. EOPNOTSUPP: operations that libibverbs knows and we do not do; EINVAL: what libibverbs does not know,
-/// and what is missing. Whether such a queue pair can do it is for the device to say.
+/// Reads the request of a work request for `qp`, without its elements, into `request`, which has its default
+/// values. 0, or an errno value. EOPNOTSUPP: operations that libibverbs knows and we do not do; EINVAL: what
+/// libibverbs does not know, and what is missing. Whether such a queue pair can do it is for the device to
+/// say.
 int read_request(const ibv_qp& qp, nic::QpType type, const ibv_send_wr& wr, transport::SendRequest& request);
 
 /// The destination of a datagram; EINVAL without an address handle. One of another protection domain than the

@@ -20,17 +20,19 @@ class AsyncEvents {
 
   int fd() const { return fd_; }
 
-  /// Waits in read() on fd(); 0, or the errno value of the read. The program may cancel the thread meanwhile. The
-  /// object of the event counts it as fetched, and its destruction waits until the program acknowledges it.
+  /// Waits in read() on fd(); 0, or the errno value of the read. The program may cancel the thread meanwhile.
+  /// The object of the event counts it as fetched, and its destruction waits until the program acknowledges
+  /// it.
   int wait(ibv_async_event& event);
 
-  /// Adds an event of an object, which has `fetched` to count how many of its events the program has fetched. May be called
-  /// under the engine lock: waits for nothing, and does not know the device.
+  /// Adds an event of an object, which has `fetched` to count how many of its events the program has fetched.
+  /// May be called under the engine lock: waits for nothing, and does not know the device.
   void push(const ibv_async_event& event, std::uint32_t& fetched) noexcept { add({event, &fetched}); }
   /// Adds an event of the port.
   void push_port(ibv_event_type type) noexcept;
 
-  /// Forgets the events that `fetched` would count: the program destroys their object, and push() is not called for it any more.
+  /// Forgets the events that `fetched` would count: the program destroys their object, and push() is not
+  /// called for it any more.
   void forget(const std::uint32_t& fetched);
 
  private:

@@ -35,8 +35,8 @@ class Context : public verbs_context {
   /// What it shares with those that import it.
   const std::shared_ptr<CommandFile>& file() const { return file_; }
 
-  /// Frees the context, all of whose objects have ended. While the program still holds some of them its memory stays, with
-  /// theirs.
+  /// Frees the context, all of whose objects have ended. While the program still holds some of them its
+  /// memory stays, with theirs.
   void leave();
 
   enum class Death : std::uint8_t {

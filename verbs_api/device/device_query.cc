@@ -24,7 +24,8 @@ using nic::DeviceLimits;
 constexpr std::uint64_t kClockRate = 1'000'000;  // kHz
 constexpr std::uint64_t kTimeMask = std::numeric_limits<std::int64_t>::max();
 
-// Of the memory management extensions a program in user space sees SEND with invalidate, LOCAL_INV and windows of type 2.
+// Of the memory management extensions a program in user space sees SEND with invalidate, LOCAL_INV and
+// windows of type 2.
 constexpr unsigned int kCapabilities = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
                                        IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
                                        IBV_DEVICE_MANAGED_FLOW_STEERING | IBV_DEVICE_SRQ_RESIZE |

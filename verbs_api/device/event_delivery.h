@@ -1,12 +1,13 @@
-// Which object of a program an event of the device concerns. queues/event_delivery.cc, which knows the objects, defines it.
+// Which object of a program an event of the device concerns. queues/event_delivery.cc, which knows the
+// objects, defines it.
 #pragma once
 
 #include "transport/qp_state.h"
 
 namespace urnic::verbs_api {
 
-/// The device's event handlers, which the engine calls under its lock: `qp` (QpHandles), `wq`, `srq` and `cq` are what the
-/// verbs gave to the device as context when they created the object.
+/// The device's event handlers, which the engine calls under its lock: `qp` (QpHandles), `wq`, `srq` and `cq`
+/// are what the verbs gave to the device as context when they created the object.
 void deliver_qp_event(void* qp, transport::QpEvent event) noexcept;
 void deliver_wq_fatal(void* wq) noexcept;
 void deliver_srq_limit(void* srq) noexcept;

@@ -14,8 +14,8 @@ int code_of(const Error& error) {
   return error.code != 0 ? error.code : EIO;
 }
 
-/// The call is right, and this network alone cannot do it: neither the program's code nor errno's few words would say so. The
-/// program learns what the kernel's drivers say.
+/// The call is right, and this network alone cannot do it: neither the program's code nor errno's few words
+/// would say so. The program learns what the kernel's drivers say.
 struct OfTheNetwork {
   int code;
   int for_program;

@@ -30,9 +30,9 @@ class Context;
 /// libibverbs' functions are global, so this is: the only state of the process in the whole library. All
 /// contexts share the device, because two of them in one program expect to reach each other. Any thread.
 ///
-/// A fork leaves the child without it. What the parent had opened is dead there, every verb on it fails with EIO, and its
-/// descriptors are closed, except those that the program knows. The child may start over with a device of its own, unless the
-/// parent's port was open and may_open_port_after_fork() says no.
+/// A fork leaves the child without it. What the parent had opened is dead there, every verb on it fails with
+/// EIO, and its descriptors are closed, except those that the program knows. The child may start over with a
+/// device of its own, unless the parent's port was open and may_open_port_after_fork() says no.
 class ProcessDevice {
  public:
   static ProcessDevice& instance();
@@ -65,8 +65,8 @@ class ProcessDevice {
   /// The file with that identity, if any context of it is open.
   std::optional<Importable> find(const DescriptorIdentity& identity) const;
 
-  /// From now on other programs may ask what the device does, which must have been made, and change its parameters of
-  /// congestion control. Called when the program opens something of it.
+  /// From now on other programs may ask what the device does, which must have been made, and change its
+  /// parameters of congestion control. Called when the program opens something of it.
   void watch();
 
   /// Open contexts, so that others can find them.

@@ -1,4 +1,5 @@
-// Buffer: memory that libibverbs allocates for a program, in the way that suits the device. Ours has no wishes: it is plain memory.
+// Buffer: memory that libibverbs allocates for a program, in the way that suits the device. Ours has no
+// wishes: it is plain memory.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// A context is closed: what the program made through it ends, as in the kernel, whether or not the program destroyed it.
+// A context is closed: what the program made through it ends, as in the kernel, whether or not the program
+// destroyed it.
 #include <mutex>
 
 #include "verbs_api/abi/object_registry.h"

@@ -1,4 +1,5 @@
-// ECE (enhanced connection establishment): what the queue pairs at both ends of a connection can do beyond the standard.
+// ECE (enhanced connection establishment): what the queue pairs at both ends of a connection can do beyond
+// the standard.
 #include <cerrno>
 
 #include "nic/queues/queue_pair.h"
@@ -16,11 +17,13 @@ using urnic::verbs_api::refuse;
 
 extern "C" {
 
-// A queue pair that offers nothing says EOPNOTSUPP: by that error programs know devices without such options, librdmacm and
-// pyverbs among them, as they do rdma_rxe. Offering nothing keeps a ConnectX on standard go-back-N (fact 48).
+// A queue pair that offers nothing says EOPNOTSUPP: by that error programs know devices without such options,
+// librdmacm and pyverbs among them, as they do rdma_rxe. Offering nothing keeps a ConnectX on standard
+// go-back-N (fact 48).
 
-// rdma-core 65: without a vendor libibverbs itself says EOPNOTSUPP; mlx5 refuses another one's, and any comp_mask, and takes
-// the last of several calls. librdmacm names our vendor and no options when the peer has another one, or none.
+// rdma-core 65: without a vendor libibverbs itself says EOPNOTSUPP; mlx5 refuses another one's, and any
+// comp_mask, and takes the last of several calls. librdmacm names our vendor and no options when the peer has
+// another one, or none.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   if (ece == nullptr) return refuse(EINVAL);

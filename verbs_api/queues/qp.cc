@@ -83,8 +83,8 @@ Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
   }
 }
 
-/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it. The protection domain of
-/// an XRC target stays to be seen in its ibv_qp: librdmacm takes it from there.
+/// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it. The
+/// protection domain of an XRC target stays to be seen in its ibv_qp: librdmacm takes it from there.
 void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
   if (type == nic::QpType::kXrcTarget) {
     init_attr.send_cq = nullptr;
@@ -102,8 +102,8 @@ void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
   }
 }
 
-/// Inline data fit where the elements of a request would stand, and programs rely on that without asking for it:
-/// rdma_xclient does. So rdma_rxe and mlx5 grant it (rxe_qp.c: the larger of both).
+/// Inline data fit where the elements of a request would stand, and programs rely on that without asking for
+/// it: rdma_xclient does. So rdma_rxe and mlx5 grant it (rxe_qp.c: the larger of both).
 std::uint32_t granted_inline_bytes(const nic::QpCapabilities& wanted) {
   return wanted.max_send_sge * static_cast<std::uint32_t>(sizeof(ibv_sge));
 }
@@ -272,8 +272,8 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   return 0;
 }
 
-// By its manual page the mask names the least that is returned; devices return all, and programs read more than they ask for.
-// libibverbs itself looks at the mask before it writes the state into the queue pair.
+// By its manual page the mask names the least that is returned; devices return all, and programs read more
+// than they ask for. libibverbs itself looks at the mask before it writes the state into the queue pair.
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr) {
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   const Qp& own_qp = Qp::of(qp);

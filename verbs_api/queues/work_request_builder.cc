@@ -23,7 +23,8 @@ WorkRequestBuilder::WorkRequestBuilder(nic::QueuePair& qp, std::uint64_t operati
   }
 }
 
-// The batch is made, and ended, outside of the member that others wait for: it has the lock that guards the member.
+// The batch is made, and ended, outside of the member that others wait for: it has the lock that guards the
+// member.
 void WorkRequestBuilder::start(int error) {
   if (error == 0) {
     nic::QueuePair::SendBatch batch(qp_);

@@ -74,7 +74,8 @@ Channel::Channel(nic::Device& nic, int program_end, nic::Descriptor our_end,
       events_(*this) {}
 
 void Channel::abandon() {
-  // A child of a child has it from the same process as its parent, or has one whose parent was in the middle of taking it over.
+  // A child of a child has it from the same process as its parent, or has one whose parent was in the middle
+  // of taking it over.
   forked_at_ = std::chrono::steady_clock::now();
   is_taken_over_ = false;
   is_abandoned_.store(true, std::memory_order_relaxed);

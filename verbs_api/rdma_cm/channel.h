@@ -15,15 +15,17 @@
 
 namespace urnic::verbs_api {
 
-/// The program has one end of a pair of sockets, which it polls and sets O_NONBLOCK; it closes it itself. A byte waits
-/// there exactly while there are events. Each event brings a new one, which takes the place of the one before: so an epoll
-/// with EPOLLET tells of each event, as it does for the kernel's rdma_cm. The other end is ours.
+/// The program has one end of a pair of sockets, which it polls and sets O_NONBLOCK; it closes it itself. A
+/// byte waits there exactly while there are events. Each event brings a new one, which takes the place of the
+/// one before: so an epoll with EPOLLET tells of each event, as it does for the kernel's rdma_cm. The other
+/// end is ours.
 class Channel final : public nic::rdma_cm::ChannelSignal {
  public:
   /// `nic` must outlive the channel, unless abandon() is called; `flags` as in open(2). The error is an errno
   /// value.
   static Result<std::shared_ptr<Channel>, int> create(nic::Device& nic, int flags);
-  /// Makes one that takes the place of an inherited one at this descriptor, with its flags: at move_in(). Otherwise as create().
+  /// Makes one that takes the place of an inherited one at this descriptor, with its flags: at move_in().
+  /// Otherwise as create().
   static Result<std::shared_ptr<Channel>, int> renew(nic::Device& nic, int descriptor);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -50,12 +52,13 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
   /// Of an abandoned one: since the fork.
   std::chrono::steady_clock::duration time_since_fork() const;
-  /// Whether the calling thread is the one that makes a dead one this process's. If that fails, it calls give_up_taking_over().
+  /// Whether the calling thread is the one that makes a dead one this process's. If that fails, it calls
+  /// give_up_taking_over().
   bool begin_taking_over() { return !is_taken_over_.exchange(true); }
   void give_up_taking_over() { is_taken_over_ = false; }
 
-  /// What a child needs to make the ids of this channel again that have no peer. Under the lock of OpenChannels, which is held
-  /// while a fork happens.
+  /// What a child needs to make the ids of this channel again that have no peer. Under the lock of
+  /// OpenChannels, which is held while a fork happens.
   std::map<nic::rdma_cm::IdNumber, nic::rdma_cm::KeptId> kept_ids;
 
   void set(bool has_events) noexcept override;
@@ -69,7 +72,8 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   nic::Device& nic_;
   const int program_end_;
   nic::Descriptor our_end_;  // a child's is closed, so that the end of its parent hangs up the program's
-  // A renewed one's program end, whose number another file has until it moves in. Kept then, too: the NIC's thread may be using it.
+  // A renewed one's program end, whose number another file has until it moves in. Kept then, too: the NIC's
+  // thread may be using it.
   nic::Descriptor copy_;
   const DescriptorIdentity identity_;
   std::atomic<bool> is_abandoned_{false};

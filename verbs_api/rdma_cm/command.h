@@ -42,8 +42,8 @@ int respond(const Command& command, std::uint64_t address, const Struct& respons
   return copy_to_program(address, bytes.first(std::min(bytes.size(), command.room))) ? 0 : EFAULT;
 }
 
-/// What `operation` returns, a Result whose error is an Error, when it is called with the NIC's RdmaCm under the engine
-/// lock. EBADF: another thread closed the channel meanwhile.
+/// What `operation` returns, a Result whose error is an Error, when it is called with the NIC's RdmaCm under
+/// the engine lock. EBADF: another thread closed the channel meanwhile.
 template <typename Operation>
 auto with_rdma_cm(const Command& command, Operation operation)
     -> decltype(operation(std::declval<nic::rdma_cm::RdmaCm&>())) {
@@ -53,7 +53,8 @@ auto with_rdma_cm(const Command& command, Operation operation)
   return operation(engine.rdma_cm());
 }
 
-/// The same for an operation that returns a Step: while it has a question, asks the host, without the lock, and goes on.
+/// The same for an operation that returns a Step: while it has a question, asks the host, without the lock,
+/// and goes on.
 template <typename Operation>
 Result<void, Error> with_ports(const Command& command, Operation operation) {
   using namespace nic::rdma_cm;
@@ -62,7 +63,8 @@ Result<void, Error> with_ports(const Command& command, Operation operation) {
   while (step && step.value()) {
     const PortQuestion question = *step.value();
     const PortAnswer answer = ask(*engine.rdma_cm().host(), question);
-    // Another thread may have closed the channel meanwhile, and its ids are destroyed: then the port goes back.
+    // Another thread may have closed the channel meanwhile, and its ids are destroyed: then the port goes
+    // back.
     const std::lock_guard lock(engine);
     if (auto answered = engine.rdma_cm().answer(question, answer); !answered) return answered;
     step = operation(engine.rdma_cm());
@@ -77,15 +79,15 @@ int errno_of(const Result<Value, Error>& result) {
   return result ? 0 : explain("rdma_cm", result.error());
 }
 
-/// An id has been made, or has changed: notes what a child of a fork needs to make it again, if it can. Not under the engine
-/// lock.
+/// An id has been made, or has changed: notes what a child of a fork needs to make it again, if it can. Not
+/// under the engine lock.
 void keep_for_children(const Command& command, nic::rdma_cm::IdNumber id);
 
 /// Opens the NIC's port, if it is not open: what has to do with addresses needs it. An errno value.
 int start_nic(const Command& command);
 
-// Each carries out one command and returns 0 or an errno value (get_event() also kNoEventYet). They are named as the kernel's header names them, with
-// the meaning that the kernel gives them.
+// Each carries out one command and returns 0 or an errno value (get_event() also kNoEventYet). They are named
+// as the kernel's header names them, with the meaning that the kernel gives them.
 
 int create_id(const Command& command);
 int destroy_id(const Command& command);

@@ -11,8 +11,8 @@ namespace urnic::verbs_api {
 /// The program wants to wait for an event.
 inline constexpr int kNoEventYet = -1;
 
-/// Carries out the command at `address` in the program's memory, `size` bytes with its header: all that the program says
-/// may be wrong. 0, an errno value, or kNoEventYet. Waits for nothing.
+/// Carries out the command at `address` in the program's memory, `size` bytes with its header: all that the
+/// program says may be wrong. 0, an errno value, or kNoEventYet. Waits for nothing.
 int write_command(Channel& channel, std::uint64_t address, std::size_t size);
 
 }  // namespace urnic::verbs_api

@@ -37,7 +37,8 @@ int open_channel(int flags) {
   }
 }
 
-/// The result of write_command(), or kParentHasChannel; EBADF when the descriptor is no channel's, or has become another's.
+/// The result of write_command(), or kParentHasChannel; EBADF when the descriptor is no channel's, or has
+/// become another's.
 int try_write(int descriptor, const void* bytes, std::size_t size) {
   const auto channel = open_channels().find(descriptor);
   if (channel == nullptr) return EBADF;
@@ -82,8 +83,9 @@ int urnic_rdma_cm_owns(int descriptor) {
   return OpenChannels::has(descriptor) ? 1 : 0;
 }
 
-// The program may cancel the thread that waits. No lock is held then, and no object of ours has a destructor to be run: that
-// would be for the unwinder that is linked into this library, which knows nothing of what the C library's has begun.
+// The program may cancel the thread that waits. No lock is held then, and no object of ours has a destructor
+// to be run: that would be for the unwinder that is linked into this library, which knows nothing of what the
+// C library's has begun.
 ssize_t urnic_rdma_cm_write(int descriptor, const void* bytes, std::size_t size, int* handled) {
   *handled = 1;
   while (OpenChannels::has(descriptor)) {

@@ -1,5 +1,5 @@
-// What the preloaded library calls when a program uses /dev/infiniband/rdma_cm (tools/runtime/paths). In place of the C library's
-// functions of these names, with their results and errno.
+// What the preloaded library calls when a program uses /dev/infiniband/rdma_cm (tools/runtime/paths). In
+// place of the C library's functions of these names, with their results and errno.
 #pragma once
 
 #include <sys/types.h>

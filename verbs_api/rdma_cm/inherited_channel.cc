@@ -33,7 +33,8 @@ namespace {
 using nic::rdma_cm::KeptId;
 using Clock = std::chrono::steady_clock;
 
-/// After the fork, for the parent's end, which daemon() brings about at once; and for the host's switch to notice it.
+/// After the fork, for the parent's end, which daemon() brings about at once; and for the host's switch to
+/// notice it.
 constexpr std::chrono::milliseconds kPatience(2000);
 constexpr std::chrono::milliseconds kPause(5);
 
@@ -120,7 +121,8 @@ int take_over(const std::shared_ptr<Channel>& inherited, bool asks_for_event) {
   const bool is_over = has_hung_up(inherited->descriptor(),
                                    asks_for_event ? std::chrono::milliseconds(0) : patience_for(*inherited));
   if (!is_over) return asks_for_event ? kParentHasChannel : report(still_the_parents());
-  // Of several threads one does it. The others come again, and find the channel that has taken this one's place.
+  // Of several threads one does it. The others come again, and find the channel that has taken this one's
+  // place.
   if (!inherited->begin_taking_over()) {
     nic::pause_uncancelled(kPause);
     return 0;

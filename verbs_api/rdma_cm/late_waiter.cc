@@ -22,7 +22,8 @@ constexpr std::chrono::milliseconds kLatest = std::chrono::seconds(1);
 /// Of threads, that they fit beside a time: the kernel's numbers are lower than 2^22.
 constexpr int kThreadBits = 22;
 
-// The last closing: milliseconds since the host started, and the thread that did it; 0 when it is too long ago to count.
+// The last closing: milliseconds since the host started, and the thread that did it; 0 when it is too long
+// ago to count.
 constinit std::atomic<std::uint64_t> time_and_thread{0};
 constinit std::atomic<dev_t> closed_device{0};
 constinit std::atomic<ino_t> closed_inode{0};

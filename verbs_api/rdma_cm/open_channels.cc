@@ -21,8 +21,8 @@ namespace {
 /// Channels have lower numbers.
 constexpr int kEndOfNumbers = 1 << 16;
 
-// By number, the inode of the channel that has or had it; 0 for none. Descriptors are the process's, and so is this. Not
-// a page of it is touched before there is a channel.
+// By number, the inode of the channel that has or had it; 0 for none. Descriptors are the process's, and so
+// is this. Not a page of it is touched before there is a channel.
 constinit std::array<std::atomic<std::uint64_t>, kEndOfNumbers> inodes{};
 /// Of all channels: the device number of the kernel's sockets.
 constinit std::atomic<std::uint64_t> socket_device{0};

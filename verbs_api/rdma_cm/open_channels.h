@@ -18,16 +18,16 @@ namespace urnic::verbs_api {
 /// thread.
 class OpenChannels final : public PartOfProcess {
  public:
-  /// Whether the number is a channel's. Any thread and signal handler; takes no lock, leaves errno alone, and costs no
-  /// more than a look into a table for numbers that never were a channel's.
+  /// Whether the number is a channel's. Any thread and signal handler; takes no lock, leaves errno alone, and
+  /// costs no more than a look into a table for numbers that never were a channel's.
   static bool has(int descriptor);
 
   /// A descriptor of a new channel. EMFILE: its number would be too high.
   Result<int, Error> open(nic::Device& nic, int flags);
   /// Null when the number is no channel's.
   std::shared_ptr<Channel> find(int descriptor);
-  /// The program is about to close the number: ends its channel, except in the child of a fork, whose parent has it
-  /// still. Does not close it.
+  /// The program is about to close the number: ends its channel, except in the child of a fork, whose parent
+  /// has it still. Does not close it.
   void close(int descriptor);
 
   bool is_empty() const override;
@@ -37,7 +37,8 @@ class OpenChannels final : public PartOfProcess {
   /// The id has ended, or has a peer.
   void forget(Channel& channel, nic::rdma_cm::IdNumber id);
   std::vector<nic::rdma_cm::KeptId> kept(const Channel& channel) const;
-  /// Of a child: `renewed` takes the place of the dead channel, at its descriptor. False: the program has closed that meanwhile.
+  /// Of a child: `renewed` takes the place of the dead channel, at its descriptor. False: the program has
+  /// closed that meanwhile.
   bool replace(const std::shared_ptr<Channel>& dead, std::shared_ptr<Channel> renewed);
 
   /// For forks. Held while it happens, so that the child finds a whole picture.
@@ -57,7 +58,8 @@ class OpenChannels final : public PartOfProcess {
 
   mutable std::mutex mutex_;  // never held with another lock
   Table channels_;
-  /// Dead ones that the child closed. A thread of the parent may have been at work in them: there is no taking them apart.
+  /// Dead ones that the child closed. A thread of the parent may have been at work in them: there is no
+  /// taking them apart.
   std::vector<std::shared_ptr<Channel>> abandoned_;
 };
 

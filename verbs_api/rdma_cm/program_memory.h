@@ -7,8 +7,8 @@
 
 namespace urnic::verbs_api {
 
-// False where not all of it can be read, or written; a part may have been copied then. On systems that do not let us
-// find out (nic/memory/guarded_copy.h) only null is noticed.
+// False where not all of it can be read, or written; a part may have been copied then. On systems that do not
+// let us find out (nic/memory/guarded_copy.h) only null is noticed.
 
 bool copy_from_program(std::span<std::byte> to, std::uint64_t address);
 bool copy_to_program(std::uint64_t address, std::span<const std::byte> from);

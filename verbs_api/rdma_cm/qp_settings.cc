@@ -32,7 +32,8 @@ void set_access(ib_uverbs_qp_attr& to, const QpSettings& from) {
   if (from.allows_reads) to.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-// Which sides of XRC have what follows from what they do: the initiator sends requests, the target answers them.
+// Which sides of XRC have what follows from what they do: the initiator sends requests, the target answers
+// them.
 
 void set_receiving(ib_uverbs_qp_attr& to, const QpSettings& from) {
   to.ah_attr = to_kernel_address(from.address);

@@ -15,8 +15,8 @@ namespace urnic::verbs_api {
 /// `state` is an ibv_qp_state; nothing when it is none.
 std::optional<transport::QpState> to_qp_state(std::uint32_t state);
 
-/// What a queue pair is to be given to get into that state, with the mask that says which fields count. EINVAL: the
-/// connection manager knows nothing of that state.
+/// What a queue pair is to be given to get into that state, with the mask that says which fields count.
+/// EINVAL: the connection manager knows nothing of that state.
 Result<ib_uverbs_qp_attr, int> to_kernel_attributes(const nic::rdma_cm::QpSettings& settings);
 
 }  // namespace urnic::verbs_api

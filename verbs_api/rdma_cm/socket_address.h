@@ -29,15 +29,16 @@ struct IbSocketAddress {
 };
 static_assert(sizeof(IbSocketAddress) == 48);
 
-/// How many bytes an address of this one's family has: IPv4, IPv6 or InfiniBand; 0 for other families, and where they
-/// are more than `memory`.
+/// How many bytes an address of this one's family has: IPv4, IPv6 or InfiniBand; 0 for other families, and
+/// where they are more than `memory`.
 std::size_t socket_address_bytes(std::span<const std::byte> memory);
 
-/// EINVAL when socket_address_bytes() is 0; EAFNOSUPPORT for InfiniBand's. An IPv6 flow label is cut to 20 bits.
+/// EINVAL when socket_address_bytes() is 0; EAFNOSUPPORT for InfiniBand's. An IPv6 flow label is cut to 20
+/// bits.
 Result<nic::rdma_cm::SocketAddress, int> to_socket_address(std::span<const std::byte> memory);
 
-/// Writes struct sockaddr_in or sockaddr_in6, which must fit, and returns its size; 0, and writes nothing, for an
-/// address without a family.
+/// Writes struct sockaddr_in or sockaddr_in6, which must fit, and returns its size; 0, and writes nothing,
+/// for an address without a family.
 std::size_t write_socket_address(const nic::rdma_cm::SocketAddress& address, std::span<std::byte> to);
 
 }  // namespace urnic::verbs_api

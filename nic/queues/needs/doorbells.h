@@ -12,8 +12,9 @@ class Doorbells {
   virtual void on_poll() = 0;
   /// The program has posted work on `qp`, or changed its state.
   virtual void ring(QueuePair& qp) = 0;
-  /// The program has posted work on `qp`, which the engine may send together with what the program posts next, or when it
-  /// polls. False: this program does not poll so often, and the engine did the same as ring().
+  /// The program has posted work on `qp`, which the engine may send together with what the program posts
+  /// next, or when it polls. False: this program does not poll so often, and the engine did the same as
+  /// ring().
   virtual bool ring_with_next(QueuePair& qp) = 0;
   /// Whether the program posted work at which no round has looked yet.
   virtual bool has_rung() const = 0;
@@ -22,8 +23,8 @@ class Doorbells {
   virtual void on_queue_disarmed() = 0;
   /// After on_queue_armed(): the program may go to sleep now.
   virtual void on_notification_requested() = 0;
-  /// Before `qp` forgets its pending acknowledgements and responses: sends them, and before them what the program posted with
-  /// ring_with_next(), unless the port stays full for long. Takes the engine's lock.
+  /// Before `qp` forgets its pending acknowledgements and responses: sends them, and before them what the
+  /// program posted with ring_with_next(), unless the port stays full for long. Takes the engine's lock.
   virtual void flush_responses(QueuePair& qp) = 0;
 
  protected:

@@ -27,7 +27,8 @@ class QueueEngine : public DeviceFacts, public Doorbells, public RoundAgenda, pu
   virtual void lock() = 0;
   virtual void unlock() = 0;
 
-  /// What keeps facts that explain failures of `qp`, which is being made; null unless the device is to explain them.
+  /// What keeps facts that explain failures of `qp`, which is being made; null unless the device is to
+  /// explain them.
   virtual std::unique_ptr<QpMonitor> make_monitor(QueuePair& qp) = 0;
 };
 

@@ -17,8 +17,8 @@ class Ways {
   virtual void find_next_hop(const AddressVector& to) = 0;
   /// See PacketPort::take_only_from().
   virtual void take_only_from(transport::QpNumber qp, const std::optional<transport::wire::Mac>& station) = 0;
-  /// What is known of the way there: the largest IP packet of the link unless the host's routes say less. ENONET: the
-  /// NIC reaches its own host alone.
+  /// What is known of the way there: the largest IP packet of the link unless the host's routes say less.
+  /// ENONET: the NIC reaches its own host alone.
   virtual Result<HostRoute, Error> way_to(const AddressVector& to) const = 0;
 
  protected:

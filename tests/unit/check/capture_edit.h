@@ -75,7 +75,8 @@ class Capture {
   const std::vector<CapturedFrame>& frames() const { return frames_; }
   void erase(std::size_t number);
   void keep_first(std::size_t count) { frames_.resize(count); }
-  /// Repeats frame `number` after frame `behind`, `after_ns` later than that one. Returns the number of the copy.
+  /// Repeats frame `number` after frame `behind`, `after_ns` later than that one. Returns the number of the
+  /// copy.
   std::size_t repeat(std::size_t number, std::size_t behind, std::int64_t after_ns = 1000);
   /// Puts a frame after frame `behind`, or before all others (0). Returns its number.
   std::size_t insert(CapturedFrame frame, std::size_t behind);

@@ -209,8 +209,8 @@ TEST_F(CapturesOutsideTheProject, OfOthersBreakOnlyTheRuleThatOneStackDoesBreak)
   EXPECT_EQ(violations, expected);
 }
 
-/// A hardware endpoint's RTL in a simulator, and urnic. What is expected of each file is what the README beside
-/// them says.
+/// A hardware endpoint's RTL in a simulator, and urnic. What is expected of each file is what the README
+/// beside them says.
 class FpgaCaptures : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// Messages of the connection manager, from recordings of rdma_rxe. The numbers are those that tshark shows for
-// RC; it does not take SIDR apart, and those were read in the bytes.
+// Messages of the connection manager, from recordings of rdma_rxe. The numbers are those that tshark shows
+// for RC; it does not take SIDR apart, and those were read in the bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

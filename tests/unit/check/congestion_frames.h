@@ -11,7 +11,8 @@
 
 namespace urnic::check::test {
 
-/// Inserts a CNP after frame `behind`. It goes where frame `like` goes, an ACK: the server's first one in vs_sizes.
+/// Inserts a CNP after frame `behind`. It goes where frame `like` goes, an ACK: the server's first one in
+/// vs_sizes.
 std::size_t insert_cnp(Capture& capture, std::size_t behind, std::int64_t after_ns = 1000,
                        std::size_t like = 2);
 

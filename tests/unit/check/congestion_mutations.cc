@@ -23,8 +23,9 @@ void cnps_for_two(Capture& capture) {
   capture.edit(insert_cnp(capture, 3, 30'000)).u24(5, 0x2e).seal();
 }
 
-/// After the first frame, the server asks for a pause of priority 0, which all frames of vs_sizes have, and never ends it.
-/// A frame comes each half millisecond; at 1 Gb/s the pause lasts for 33 ms, longer than the capture.
+/// After the first frame, the server asks for a pause of priority 0, which all frames of vs_sizes have, and
+/// never ends it. A frame comes each half millisecond; at 1 Gb/s the pause lasts for 33 ms, longer than the
+/// capture.
 void pause_behind_the_first(Capture& capture, CapturedFrame pause) {
   pause.time_ns += capture[1].time_ns + 1000;
   capture.insert(std::move(pause), 1);

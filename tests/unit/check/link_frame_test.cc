@@ -1,5 +1,5 @@
-// What the link layer says of frames. The numbers are from the notes on pause frames, and from the map from DSCP to priority in
-// drivers/network/TOPOLOGY.md.
+// What the link layer says of frames. The numbers are from the notes on pause frames, and from the map from
+// DSCP to priority in drivers/network/TOPOLOGY.md.
 #include "tools/conformance/check/packets/link_frame.h"
 
 #include <gtest/gtest.h>

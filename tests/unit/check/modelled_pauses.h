@@ -8,7 +8,8 @@
 
 namespace urnic::check::test {
 
-/// Four hosts send datagrams of priority 3 to a fifth, for 400 us, at 100 Gb/s each, through one switch. `place` is where frames are captured.
+/// Four hosts send datagrams of priority 3 to a fifth, for 400 us, at 100 Gb/s each, through one switch.
+/// `place` is where frames are captured.
 enum class Place {
   kSenderAtSwitch,  ///< the link of the first sender, at the switch
   kSenderAtHost,    ///< the same, at the host

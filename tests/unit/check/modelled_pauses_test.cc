@@ -1,4 +1,5 @@
-// The pauses of a modelled network, whose hosts and switches obey them: judged clean, until the capture is spoilt.
+// The pauses of a modelled network, whose hosts and switches obey them: judged clean, until the capture is
+// spoilt.
 #include "tests/unit/check/modelled_pauses.h"
 
 #include <gtest/gtest.h>

@@ -39,8 +39,8 @@ inline constexpr std::int64_t kPromised = 4'300'000'000;  ///< REQ's code 20, fo
 inline constexpr std::size_t kMadAt = 20;
 inline constexpr std::size_t kCmAt = kMadAt + 24;
 
-/// Repeats datagram `number` after frame `behind`, so much later and with another PSN. All that follows comes as
-/// much later, too.
+/// Repeats datagram `number` after frame `behind`, so much later and with another PSN. All that follows comes
+/// as much later, too.
 std::size_t say_again(Capture& capture, std::size_t number, std::size_t behind, std::int64_t after_ns);
 
 }  // namespace urnic::check::test

@@ -32,7 +32,8 @@ std::multiset<std::string> said_of(const Capture& capture, const CheckOptions& o
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// In vs_sizes the client sends all odd frames up to 15, the server answers each of them. The answer shows which flow the server's CNPs are for.
+// In vs_sizes the client sends all odd frames up to 15, the server answers each of them. The answer shows
+// which flow the server's CNPs are for.
 class MarksAndCnps : public testing::Test {
  protected:
   Capture capture_ = Capture::fixture("vs_sizes");
@@ -224,7 +225,8 @@ TEST(CnpSpacing, IsThatOfItsScope) {
   EXPECT_EQ(violations(9, 0x2c, CnpScope::kPort), 1u);
 }
 
-// Lumina's rule: marked packets that are farther apart than the spacing. The client's frames 1, 3, 5 and 7 come at 0, 6.484, 7.628 and 8.281 ms.
+// Lumina's rule: marked packets that are farther apart than the spacing. The client's frames 1, 3, 5 and 7
+// come at 0, 6.484, 7.628 and 8.281 ms.
 TEST(CnpSpacing, SaysHowManyCnpsAreToBeExpected) {
   const auto expected = [](std::int64_t spacing_ns) {
     Capture capture = Capture::fixture("vs_sizes");

@@ -1,4 +1,5 @@
-// What congestion control is for: flows share a link fairly, queues stay short, and senders that were paused before are not.
+// What congestion control is for: flows share a link fairly, queues stay short, and senders that were paused
+// before are not.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

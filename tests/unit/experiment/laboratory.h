@@ -40,8 +40,8 @@ Result run(const network::Topology& topology, const Workload& workload, std::uin
 /// h0, h1 and so on at one switch, 100 Gb/s and 2 us each.
 network::Topology star(std::size_t hosts);
 
-/// `senders` and "receiver" at one switch, 10 Gb/s and 1 us each. DSCP 26 is lossless: XOFF at 64 KiB of one sender, less than what it
-/// may have in flight. All priorities mark from 40 to 160 kB.
+/// `senders` and "receiver" at one switch, 10 Gb/s and 1 us each. DSCP 26 is lossless: XOFF at 64 KiB of one
+/// sender, less than what it may have in flight. All priorities mark from 40 to 160 kB.
 network::Topology incast_of(std::size_t senders);
 
 }  // namespace urnic::experiment::test

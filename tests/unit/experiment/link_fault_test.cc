@@ -66,7 +66,8 @@ TEST(LinkFaults, ADelayLengthensTheTransfer) {
   const Outcome plain = outcome_with("");
   const Outcome delayed = outcome_with("delay:kind=write:psn=63:by=20us");
   EXPECT_EQ(delayed.transport.sequence_naks, 0u) << "it is the last one";
-  // The last one waits for nothing at the second switch then: the first packet, with its RETH, is longer than the others.
+  // The last one waits for nothing at the second switch then: the first packet, with its RETH, is longer than
+  // the others.
   EXPECT_GT(delayed.time - plain.time, 19900ns);
   EXPECT_LE(delayed.time - plain.time, 20us);
 }

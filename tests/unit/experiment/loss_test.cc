@@ -16,8 +16,9 @@ constexpr double kRate = 10e9;
 constexpr double kFrameUs = 1106 * 8 / 10e3;  // 1024 bytes of payload
 constexpr double kPropagationUs = 50;
 
-/// Share of the link that payload packets get, each of which is lost with probability p: (1 - p) / (1 + 2 a p), where a is the propagation
-/// delay in packets (Stallings, "Data and Computer Communications", go-back-N with windows that are large enough).
+/// Share of the link that payload packets get, each of which is lost with probability p: (1 - p) / (1 + 2 a
+/// p), where a is the propagation delay in packets (Stallings, "Data and Computer Communications", go-back-N
+/// with windows that are large enough).
 double of_go_back_n(double loss) {
   const double a = kPropagationUs / kFrameUs;
   return (1 - loss) / (1 + 2 * a * loss);
@@ -49,8 +50,8 @@ TEST(GoBackN, LosesWhatTheClosedFormSays) {
   }
 }
 
-// The closed form takes the window for endless. Here 256 packets may be unacknowledged, a good two round trips: a packet that is lost
-// three times in a row holds up all others.
+// The closed form takes the window for endless. Here 256 packets may be unacknowledged, a good two round
+// trips: a packet that is lost three times in a row holds up all others.
 TEST(SelectiveRepeat, LosesWhatTheClosedFormSays) {
   for (const double loss : {0.0001, 0.001, 0.003, 0.01}) {
     EXPECT_NEAR(measured(loss, "selective-repeat"), of_selective_repeat(loss), 0.02) << loss;

@@ -86,7 +86,8 @@ TEST(Pattern, ARingAllReduceSendsNoMoreThanItHasTo) {
   EXPECT_EQ(sums.sent, sums.received);
 }
 
-/// Follows contributions: what a host sends is made of all that it knows then. At the end each must have the contribution of all.
+/// Follows contributions: what a host sends is made of all that it knows then. At the end each must have the
+/// contribution of all.
 void expect_all_reduced(std::size_t count, const std::string& job) {
   const Workload workload = workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), star(count));
   StepTracker tracker(workload);

@@ -19,8 +19,8 @@ Result victim(const char* congestion) {
   return run(topology, workload);
 }
 
-// The paper of DCQCN (SIGCOMM 2015) has the same: a flow that crosses no congested link loses its rate to a pause that others cause, and
-// gets it back with DCQCN.
+// The paper of DCQCN (SIGCOMM 2015) has the same: a flow that crosses no congested link loses its rate to a
+// pause that others cause, and gets it back with DCQCN.
 TEST(Victim, IsSlowedDownByAPauseForOthersAndNotWithDcqcn) {
   constexpr double kAlone = 10e9 * 1024 / 1106;
   const auto rate = [](const Result& result) {

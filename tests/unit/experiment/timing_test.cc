@@ -23,7 +23,8 @@ double us(Duration time) {
   return static_cast<double>(time.count()) / 1e3;
 }
 
-// A frame with 4096 bytes of payload: 14 Ethernet, 20 IP, 8 UDP, 12 BTH, 4 ICRC, and 24 of Ethernet around it.
+// A frame with 4096 bytes of payload: 14 Ethernet, 20 IP, 8 UDP, 12 BTH, 4 ICRC, and 24 of Ethernet around
+// it.
 constexpr double kFullFrameUs = (4096 + 14 + 20 + 8 + 12 + 4 + 24) * 8 / 100e3;
 // Of each direction: two links, and an address that has to be resolved first.
 constexpr double kOneWayUs = 4;
@@ -50,7 +51,8 @@ TEST(Time, OfAShortMessageIsARoundTrip) {
   EXPECT_NEAR(us(flow.completion_time(0.5)), 2 * kOneWayUs, 0.1);
 }
 
-// 2 (n - 1) rounds of a chunk of 1/n each (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms"), one after the other.
+// 2 (n - 1) rounds of a chunk of 1/n each (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms"),
+// one after the other.
 TEST(Time, OfARingAllReduceIsThatOfItsRounds) {
   for (const std::size_t hosts : {2, 4, 8}) {
     const std::uint64_t packets = 1000;  // of a chunk
@@ -63,7 +65,8 @@ TEST(Time, OfARingAllReduceIsThatOfItsRounds) {
   }
 }
 
-// The last stage has worked when all microbatches have come through: stages - 1 to fill the pipeline, and one for each microbatch.
+// The last stage has worked when all microbatches have come through: stages - 1 to fill the pipeline, and one
+// for each microbatch.
 TEST(Time, OfAPipelineIsThatOfItsStages) {
   const JobOutcome pipeline =
       job(star(4), R"({"pattern": "pipeline", "microbatches": 16, "bytes": "40960B", "compute": "100us"})");

@@ -40,7 +40,8 @@ using transport::QpNumber;
 using transport::SendOperation;
 using transport::SendRequest;
 
-// Beside its rings: queues, and the responder resources. Of mutexes there are two, with 40 bytes on x86-64 and 48 on arm64.
+// Beside its rings: queues, and the responder resources. Of mutexes there are two, with 40 bytes on x86-64
+// and 48 on arm64.
 TEST(QueuePairSize, OfAnIdleConnectionIsBelowTwoKibibytes) {
   constexpr std::size_t kMutexes = 2 * (sizeof(std::mutex) - 40);
   EXPECT_LT(sizeof(QueuePair) + sizeof(transport::RcEndpoint), 2048u + kMutexes);

@@ -18,7 +18,8 @@ bool is_open(int fd) {
   return fcntl(fd, F_GETFD) >= 0;
 }
 
-/// Forks as a program does whose library has told pthread_atfork(), and says whether `check` was true in the child.
+/// Forks as a program does whose library has told pthread_atfork(), and says whether `check` was true in the
+/// child.
 template <typename Check>
 bool is_true_in_child(Check check) {
   OwnDescriptors::lock();

@@ -90,7 +90,8 @@ TEST_F(AtomicModelTest, ASwapInVainMayHaveComeBeforeWhatChangedTheNumber) {
   EXPECT_THAT(model_.judge(1005), Eq(std::nullopt));
 }
 
-// It was executed while the number was 1000, before the addition; the next one of its queue pair came after that.
+// It was executed while the number was 1000, before the addition; the next one of its queue pair came after
+// that.
 TEST_F(AtomicModelTest, ASwapThatFailedMayHaveComeInVainBeforeItsNumberWasThere) {
   swap(1, 11, 1070, 5000);
   add(1, 12, 5);

@@ -1,4 +1,5 @@
-// Selective repeat by packets written from transport/rc/recovery/SELECTIVE_REPEAT.md. What the page describes, and the judge must not complain.
+// Selective repeat by packets written from transport/rc/recovery/SELECTIVE_REPEAT.md. What the page
+// describes, and the judge must not complain.
 #include <chrono>
 
 #include "tests/unit/sim/selective_flow.h"
@@ -91,7 +92,8 @@ TEST_F(SelectiveRepeat, AHeldPacketThatFindsNoReceiveIsSentAgain) {
   answer(acknowledge(102, 3));
 }
 
-// Waiting, the requester takes no notice of a NAK; when the network brings a second copy of it later, that counts.
+// Waiting, the requester takes no notice of a NAK; when the network brings a second copy of it later, that
+// counts.
 TEST_F(SelectiveRepeat, ANakThatCameInTheWaitAfterARefusalCountsWhenItComesAgain) {
   lose(write_only(100));
   request(send_only(101));
@@ -107,7 +109,8 @@ TEST_F(SelectiveRepeat, ANakThatCameInTheWaitAfterARefusalCountsWhenItComesAgain
   EXPECT_THAT(sent(send_only(101)), Optional(HasSubstr("no packet is held that was new")));
 }
 
-// The READ's answer is missing, and so it is asked again: with it the packet that is not held any more, and that lies before one that is.
+// The READ's answer is missing, and so it is asked again: with it the packet that is not held any more, and
+// that lies before one that is.
 TEST_F(SelectiveRepeat, AHeldPacketThatIsRefusedForGoodIsNotHeldAnyMore) {
   lose(read(100, kMtu));
   request(write_only(101));
@@ -145,8 +148,8 @@ TEST_F(SelectiveRepeat, TheResponseToAHeldReadReportsTheEndOfAGap) {
   EXPECT_EQ(observer_.longest_silence(), 0ms);
 }
 
-// The report came when the timer may have run out, and before it did: the requester has forgotten it. PSN 101, which it sends again, is not
-// held then, for all that it knows.
+// The report came when the timer may have run out, and before it did: the requester has forgotten it. PSN
+// 101, which it sends again, is not held then, for all that it knows.
 TEST_F(SelectiveRepeat, WhatATimeoutSendsAgainIsNotTakenForHeld) {
   lose(send_only(100));
   request(write_only(101));

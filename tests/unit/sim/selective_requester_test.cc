@@ -1,4 +1,5 @@
-// Selective repeat by packets written from transport/rc/recovery/SELECTIVE_REPEAT.md. What a requester gets wrong, and the judge must complain.
+// Selective repeat by packets written from transport/rc/recovery/SELECTIVE_REPEAT.md. What a requester gets
+// wrong, and the judge must complain.
 #include <chrono>
 
 #include "tests/unit/sim/selective_flow.h"

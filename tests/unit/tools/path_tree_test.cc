@@ -112,8 +112,8 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   EXPECT_EQ(text(ecn / "roce_np/cnp_dscp"), "48\n");
 }
 
-// The list is the driver's, as the congestion facts (A1) cite it, without what urnic's model does not have: np_cnp_prio_mode,
-// rtt_resp_dscp and rtt_resp_dscp_valid.
+// The list is the driver's, as the congestion facts (A1) cite it, without what urnic's model does not have:
+// np_cnp_prio_mode, rtt_resp_dscp and rtt_resp_dscp_valid.
 TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn:clamp_tgt_rate_after_time_inc=0").value().choice;

@@ -68,7 +68,8 @@ TEST_F(AddressHandle, AreNoMoreThanTheDeviceSaysWhetherTheyAreUsedOrNot) {
   EXPECT_EQ(create_with(attributes()), 0);
 }
 
-// It waits as long as the kernel does. The peer's NIC may come up later, so the handle is good without an answer.
+// It waits as long as the kernel does. The peer's NIC may come up later, so the handle is good without an
+// answer.
 TEST_F(AddressHandle, WaitsForTheAnswerOfAPeer) {
   const CqPtr cq(ibv_create_cq(context_.get(), 1, nullptr, nullptr, 0));
   ibv_qp_init_attr starting_the_device = qp_attributes(IBV_QPT_UD, cq.get());

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """check_exports.py LIBRARY FACTS: whether the drop-in shows the names that it must, and no others.
 
-FACTS says what libibverbs of which rdma-core version exports (rdma_core_exports.txt). Clients that were linked to any of them must find
-every name under its version node. Programs that are linked to the drop-in get the public names and the names of the first private node.
-Prints a line for each version. The exit code is 1 when a name is missing or one too many is there.
-"""
+FACTS says what libibverbs of which rdma-core version exports (rdma_core_exports.txt). Clients that were
+linked to any of them must find every name under its version node. Programs that are linked to the drop-in get
+the public names and the names of the first private node. Prints a line for each version. The exit code is 1
+when a name is missing or one too many is there. """
 import subprocess
 import sys
 

@@ -1,7 +1,7 @@
 # cmake -DLIBRARY=... -P check_library.cmake
 #
-# The drop-in asks for no libraries but the few that are everywhere, and has no thread-local storage that would keep it from being
-# opened late.
+# The drop-in asks for no libraries but the few that are everywhere, and has no thread-local storage that
+# would keep it from being opened late.
 
 cmake_minimum_required(VERSION 3.23)
 

@@ -32,7 +32,8 @@ TEST(CompletionQueue, RefusesImpossibleSizesAndVectors) {
   }
 }
 
-// Programs give each of their threads a vector of its own. Vectors are hints: there is one thread that completes.
+// Programs give each of their threads a vector of its own. Vectors are hints: there is one thread that
+// completes.
 TEST(CompletionQueue, TakesAVectorForEachProcessor) {
   const ContextPtr context = open_device();
   EXPECT_EQ(context->num_comp_vectors, get_nprocs());

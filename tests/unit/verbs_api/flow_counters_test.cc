@@ -11,8 +11,8 @@ namespace {
 
 using CountersPtr = std::unique_ptr<ibv_counters, Destroy<ibv_destroy_counters>>;
 
-/// Attributes of a rule for UDP to kUdpPort, which no late frame of another test has. A fourth specification follows the
-/// others without a gap, and says where to count.
+/// Attributes of a rule for UDP to kUdpPort, which no late frame of another test has. A fourth specification
+/// follows the others without a gap, and says where to count.
 class CountingRule {
  public:
   explicit CountingRule(ibv_counters* counters) {

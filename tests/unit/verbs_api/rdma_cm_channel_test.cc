@@ -109,7 +109,8 @@ TEST(RdmaCmChannel, IsReadableWhileThereAreEvents) {
   EXPECT_FALSE(channel.is_readable());
 }
 
-// Programs that fetch one event for each time that they are woken (Ceph's messenger does) would otherwise stop here.
+// Programs that fetch one event for each time that they are woken (Ceph's messenger does) would otherwise
+// stop here.
 TEST(RdmaCmChannel, WakesAnEdgeTriggeredEpollForEachEvent) {
   CmChannel channel;
   EdgeTriggeredEpoll epoll(channel.fd());

@@ -5,7 +5,8 @@
 
 namespace urnic::tools {
 
-/// Adds both commands to `app`, which they describe with everything that is added later, and which outlives the parse.
+/// Adds both commands to `app`, which they describe with everything that is added later, and which outlives
+/// the parse.
 void add_documentation_commands(CLI::App& app);
 
 }  // namespace urnic::tools

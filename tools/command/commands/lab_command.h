@@ -1,4 +1,5 @@
-// `urnic lab`: teaching labs. The labs and their runner are Python, below tools/teaching/lab; this finds and starts them.
+// `urnic lab`: teaching labs. The labs and their runner are Python, below tools/teaching/lab; this finds and
+// starts them.
 #pragma once
 
 #include <CLI/CLI.hpp>

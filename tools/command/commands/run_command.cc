@@ -107,7 +107,8 @@ Result<void, Error> show_device_files(const std::string& dropin, const nic::Devi
   const auto tree = make_path_tree(folder.value() + "/paths", device);
   if (!tree) return tree.error();
   setenv("URNIC_PATHS", tree.value().c_str(), 1);
-  // The loader takes a space there for the end of a name; it looks for a name without folder where LD_LIBRARY_PATH leads.
+  // The loader takes a space there for the end of a name; it looks for a name without folder where
+  // LD_LIBRARY_PATH leads.
   const bool is_one_word = dropin.find(' ') == std::string::npos;
   put_first("LD_PRELOAD", is_one_word ? dropin + "/liburnic_paths.so" : "liburnic_paths.so");
   // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.

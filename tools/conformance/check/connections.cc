@@ -85,8 +85,8 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
   }
 }
 
-// Linux numbers the segments of one buffer from 0 (UDP_SEGMENT): after 3 comes 0 again, with another packet. Where the sender
-// counts its packets, 0 comes again only after 65,536 of them, or in a copy of the first.
+// Linux numbers the segments of one buffer from 0 (UDP_SEGMENT): after 3 comes 0 again, with another packet.
+// Where the sender counts its packets, 0 comes again only after 65,536 of them, or in a copy of the first.
 void Connections::watch_ip_ids(Flow& flow, const Seen& seen) {
   constexpr std::uint16_t kNearWrap = 0x8000;
   const bool falls_to_zero =
@@ -199,8 +199,8 @@ void Connections::judge_by_agreement(std::uint32_t index, const Seen& seen) {
     agreed.has_sent = true;
     if (const auto peer = agreed_.find(agreed.peer); peer != agreed_.end()) peer->second.may_send = true;
   }
-  // Packets of queue pairs may wait longer in a host than datagrams do. One that does not go on where the others
-  // were is another connection's, whose REQ is not here.
+  // Packets of queue pairs may wait longer in a host than datagrams do. One that does not go on where the
+  // others were is another connection's, whose REQ is not here.
   const RequestLog& log = flows_[index].direction->exchange.log;
   if (agreed.ended_frame != 0 && seen.time_ns - agreed.ended_ns > kInFlightNs && !log.is_empty() &&
       log.next() == seen.packet.psn) {

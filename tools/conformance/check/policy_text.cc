@@ -19,7 +19,8 @@ struct Unit {
 constexpr Unit kTimes[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
 constexpr Unit kRates[] = {{"b/s", 1}, {"kb/s", 1e3}, {"Mb/s", 1e6}, {"Gb/s", 1e9}, {"Tb/s", 1e12}};
 
-/// A number and one of `units`, as nothing but digits and a point: from_chars() would take "-1", "inf" and "1e9", too.
+/// A number and one of `units`, as nothing but digits and a point: from_chars() would take "-1", "inf" and
+/// "1e9", too.
 std::optional<double> quantity(std::string_view text, std::span<const Unit> units) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   double number = 0;

@@ -8,7 +8,8 @@
 
 namespace urnic::check {
 
-/// "50us", or with a scope: "50us:qp", "50us:address", "50us:port". Decimal; ns, us, ms or s. Above 0, at most an hour.
+/// "50us", or with a scope: "50us:qp", "50us:address", "50us:port". Decimal; ns, us, ms or s. Above 0, at
+/// most an hour.
 bool read_cnp_spacing(std::string_view text, CongestionPolicy& policy);
 
 /// "100Gb/s": decimal, b/s to Tb/s in powers of 1000. Above 0, at most 100 Tb/s.

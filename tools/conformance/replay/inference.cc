@@ -23,8 +23,9 @@ Inference::Inference(const Direction& direction) : direction_(direction) {
   }
 }
 
-/// Follows a responder that sees every arrival. A NAK may ask for a packet that this responder has executed. If nothing
-/// has acknowledged that packet, and no gap in the capture explains the NAK, the real responder never got the packet.
+/// Follows a responder that sees every arrival. A NAK may ask for a packet that this responder has executed.
+/// If nothing has acknowledged that packet, and no gap in the capture explains the NAK, the real responder
+/// never got the packet.
 void Inference::find_losses() {
   if (direction_.events.empty()) return;
   ExtendedPsn expected = direction_.events.front().psn;

@@ -41,9 +41,9 @@ struct Message {
   bool wants_data_back() const;
 };
 
-/// Every message of a direction in the order of PSNs. Where the capture never has a packet, something is put that
-/// fits: a message of that many packets, not whole. What was begun and not finished at the end is left out,
-/// with a note.
+/// Every message of a direction in the order of PSNs. Where the capture never has a packet, something is put
+/// that fits: a message of that many packets, not whole. What was begun and not finished at the end is left
+/// out, with a note.
 std::vector<Message> messages_of(const Direction& direction, std::vector<std::string>& notes);
 
 /// Index of the message that `psn` belongs to, or nothing.

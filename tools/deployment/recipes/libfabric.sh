@@ -1,5 +1,6 @@
 #!/bin/sh
-# libfabric: a connection (msg), and datagrams without one that libfabric makes of connections (rdm). Packages: libfabric-bin
+# libfabric: a connection (msg), and datagrams without one that libfabric makes of connections (rdm).
+# Packages: libfabric-bin
 . "$(dirname "$0")/recording.sh"
 for words in "-p verbs -e msg" "-p verbs;ofi_rxm -e rdm"; do
   number=$((${number:-0} + 1))

@@ -1,12 +1,13 @@
-"""Two hosts with a cable between them: network namespaces and a pair of virtual interfaces. Making them takes root."""
+"""Two hosts with a cable between them: network namespaces and a pair of virtual interfaces. Making them takes
+root."""
 import subprocess
 
 from benchmarks.programs import Failed
 
 
 class Cable:
-    """It is gone when close() has ended the programs that hold the namespaces. `client_side` and `server_side` are words that run a
-    program as root there."""
+    """It is gone when close() has ended the programs that hold the namespaces. `client_side` and
+    `server_side` are words that run a program as root there."""
 
     CLIENT, SERVER = "10.79.0.1", "10.79.0.2"
 

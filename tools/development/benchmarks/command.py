@@ -1,18 +1,21 @@
 """Measures urnic beside what else the same machine offers, and prints a table.
 
-Ours and theirs run in turns, several times; what counts is the median. Compare ratios between machines, not figures.
-Peers: TCP and UDP over the kernel's loopback (iperf3, sockperf), UCX and libfabric over TCP (ucx_perftest, fi_pingpong). The limit is
-what two processes of this machine reach with one copy and one CRC on each side of shared memory. UCX and libfabric run over urnic, too, with
-their own programs. With --cable, servers and clients are on
-hosts of their own, network namespaces with a virtual cable between them, and so are TCP and UDP; that takes root.
+Ours and theirs run in turns, several times; what counts is the median. Compare ratios between machines, not
+figures. Peers: TCP and UDP over the kernel's loopback (iperf3, sockperf), UCX and libfabric over TCP
+(ucx_perftest, fi_pingpong). The limit is what two processes of this machine reach with one copy and one CRC
+on each side of shared memory. UCX and libfabric run over urnic, too, with their own programs. With --cable,
+servers and clients are on hosts of their own, network namespaces with a virtual cable between them, and so
+are TCP and UDP; that takes root.
 
-With --crowd N, everything runs beside N programs that only want a processor, peers and limit too; goals do not hold then, and nothing is added
-to the history.
+With --crowd N, everything runs beside N programs that only want a processor, peers and limit too; goals do
+not hold then, and nothing is added to the history.
 
-With --sweep, every perftest program runs over all sizes, transports and many options, on the default port and the fabric: a table, a
-picture (build/sweep.svg) and the cells that are slower than their neighbors, their kind or TCP. That takes half an hour.
+With --sweep, every perftest program runs over all sizes, transports and many options, on the default port and
+the fabric: a table, a picture (build/sweep.svg) and the cells that are slower than their neighbors, their
+kind or TCP. That takes half an hour.
 
-What was measured is added to build/bench-history.jsonl, a line each time; --compare shows two commits beside each other:
+What was measured is added to build/bench-history.jsonl, a line each time; --compare shows two commits beside
+each other:
 
   tools/bench --compare                 the last two commits that were measured
   tools/bench --compare 81793fb d4724   any two
@@ -51,7 +54,8 @@ def show_progress(text):
 
 
 def in_turns(programs, functions, repeats):
-    """{name: [what each turn found]}; every turn takes each once, so that a slow minute of the machine is shared."""
+    """{name: [what each turn found]}; every turn takes each once, so that a slow minute of the machine is
+    shared."""
     found = {name: [] for name in functions}
     for turn in range(repeats):
         for name, function in functions.items():

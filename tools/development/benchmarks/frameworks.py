@@ -1,8 +1,7 @@
 """Programs of two frameworks above verbs, UCX and libfabric. They run over TCP as well.
 
-`pair_with(environment)` gives what starts a server and its client, which meet at a TCP port, and returns what the client says; `over` is
-"verbs" or "tcp".
-"""
+`pair_with(environment)` gives what starts a server and its client, which meet at a TCP port, and returns what
+the client says; `over` is "verbs" or "tcp". """
 import dataclasses
 import re
 import typing
@@ -30,7 +29,8 @@ def _ucx(pair_with, over, test, size, count, *options):
 
 
 def ucx_median(pair_with, over, size, seconds, asleep=False):
-    """Median half round trip of a tagged message in us. Programs that are `asleep` wait for an event, and do not spin."""
+    """Median half round trip of a tagged message in us. Programs that are `asleep` wait for an event, and do
+    not spin."""
     return _ucx(pair_with, over, "tag_lat", size, (2000 if asleep else 10000) * seconds, *(["-E", "sleep"] if asleep else []))[1]
 
 

@@ -11,7 +11,8 @@ class Unknown(Exception):
 
 
 class History:
-    """A file of one JSON object for each time. It is in the build folder, so that it has no figures of other machines."""
+    """A file of one JSON object for each time. It is in the build folder, so that it has no figures of other
+    machines."""
 
     def __init__(self, project):
         self._project = project
@@ -36,8 +37,9 @@ class History:
         return commit + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
 
     def compare(self, old=None, new=None):
-        """Lines of a table of all that both have: medians of the times that each was measured. As machines have slow minutes, the
-        share of the first peer stands beside, which was measured in the same minutes."""
+        """Lines of a table of all that both have: medians of the times that each was measured. As machines
+        have slow minutes, the share of the first peer stands beside, which was measured in the same
+        minutes."""
         entries = self._read()
         known = list(dict.fromkeys(entry["commit"] for entry in entries))
         if old is None:

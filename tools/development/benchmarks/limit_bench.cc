@@ -1,10 +1,12 @@
-// limit_bench: what two processes on two cores reach at best, with one copy and one CRC-32 on each side of a shared ring.
+// limit_bench: what two processes on two cores reach at best, with one copy and one CRC-32 on each side of a
+// shared ring.
 //
-// Nothing of a NIC is in it, nor anything of ours: no wire between two programs on this machine can be faster. Prints JSON:
-// for each size of a packet in bytes the bandwidth in Gb/s, millions of packets a second, and half a round trip in
-// microseconds; the caller computes medians.
+// Nothing of a NIC is in it, nor anything of ours: no wire between two programs on this machine can be
+// faster. Prints JSON: for each size of a packet in bytes the bandwidth in Gb/s, millions of packets a
+// second, and half a round trip in microseconds; the caller computes medians.
 //
-// With --piece it answers another question: whether a sender gains by computing the CRC of each piece as soon as it is copied.
+// With --piece it answers another question: whether a sender gains by computing the CRC of each piece as soon
+// as it is copied.
 #include <isa-l/crc.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -83,7 +85,8 @@ void copy_by_vectors(std::byte* to, const std::byte* from, std::size_t size) {
 /// How a packet gets into the ring; returns its CRC.
 struct Sender {
   bool by_vectors = false;
-  /// Bytes that are copied before their CRC is computed, of what was copied; 0: all, and the CRC of the source.
+  /// Bytes that are copied before their CRC is computed, of what was copied; 0: all, and the CRC of the
+  /// source.
   std::size_t piece = 0;
 
   std::uint32_t operator()(std::byte* slot, const std::byte* packet, std::size_t bytes) const {

@@ -7,7 +7,8 @@ from benchmarks import frameworks
 from benchmarks.programs import cmtime_serves_for_ever
 from benchmarks.report import row
 
-# {name: what finds it}. Latencies are half a round trip. The limit is of packets that carry 4096, 1024 or 64 bytes.
+# {name: what finds it}. Latencies are half a round trip. The limit is of packets that carry 4096, 1024 or 64
+# bytes.
 PEERS = {
     "limit 4160 B": lambda peers: peers.limit(4160, "gbps"),
     "limit 1088 B": lambda peers: peers.limit(1088, "gbps"),

@@ -1,4 +1,5 @@
-"""What a single packet costs, by the project's Google Benchmark programs, and in instructions as valgrind counts them."""
+"""What a single packet costs, by the project's Google Benchmark programs, and in instructions as valgrind
+counts them."""
 import json
 import re
 import shutil
@@ -28,7 +29,8 @@ BENCHMARKS = ("transport_bench", "device_bench")
 
 
 def _benchmarks(build, program, repeats):
-    """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters."""
+    """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters.
+    """
     command = [build / "bin" / program, "--benchmark_format=json", f"--benchmark_repetitions={repeats}", "--benchmark_min_time=0.1",
                "--benchmark_enable_random_interleaving=true"]
     result = subprocess.run(command, capture_output=True, text=True)

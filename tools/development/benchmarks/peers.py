@@ -1,5 +1,5 @@
-"""What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable; and what the machine itself is able
-to."""
+"""What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable; and what
+the machine itself is able to."""
 import json
 import os
 import re
@@ -15,8 +15,8 @@ class Peers:
         self.programs, self.seconds = programs, seconds
 
     def limit(self, size, what):
-        """What two processes reach with one copy and one CRC on each side of a ring: `gbps`, `mpps` or `half_round_trip_us` of
-        packets of this size. See limit_bench.cc."""
+        """What two processes reach with one copy and one CRC on each side of a ring: `gbps`, `mpps` or
+        `half_round_trip_us` of packets of this size. See limit_bench.cc."""
         command = [self.programs.stage.program("limit_bench"), size]
         output = self.programs.finish(self.programs.start("limit", command, self.programs.stage.folder()))
         return json.loads(output)[str(size)][what]
@@ -37,7 +37,8 @@ class Peers:
         return json.loads(said[said.index("{") :])  # after its warnings
 
     def tcp_connection_rate(self):
-        """Connections a second that are made, used for one message each way, and ended, one after the other."""
+        """Connections a second that are made, used for one message each way, and ended, one after the other.
+        """
         port, runtime = harness.free_port(), self.programs.stage.folder()
         words = lambda role, *more: [self.programs.stage.program("connection_row"), "tcp", role, "127.0.0.1", port, *more]
         server = self.programs.start("server", words("server"), runtime)
@@ -47,12 +48,12 @@ class Peers:
         return float(_found(r"^(\d+) connections a second$", output))
 
     def udp_latency(self, size, spin=False, share_core=False):
-        """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14 bytes.
+        """Median half round trip in us: sockperf halves, as perftest does. Its messages have at least 14
+        bytes.
 
-        Left alone the scheduler puts the two now on one core and now on two, and waking a core may take ten times what
-        a change on one takes: so each has a core of its own, as our programs do, unless they share one. (Where there
-        is but one core, they do in any case.)
-        """
+        Left alone the scheduler puts the two now on one core and now on two, and waking a core may take ten
+        times what a change on one takes: so each has a core of its own, as our programs do, unless they share
+        one. (Where there is but one core, they do in any case.) """
         runtime, port = self.programs.stage.folder(), harness.free_port()
         cores = sorted(os.sched_getaffinity(0))
         common = ["-i", self.programs.server_address, "-p", port, *(["--nonblocked"] if spin else [])]
@@ -66,7 +67,8 @@ class Peers:
         return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
 
     def tcp_all_to_all(self, size):
-        """Rounds a second of `size` programs that each send each other one two messages; see Ours.all_to_all()."""
+        """Rounds a second of `size` programs that each send each other one two messages; see
+        Ours.all_to_all()."""
         program = self.programs.stage.program("all_to_all_tcp")
         return self.programs.all_to_all(lambda words: [program, *words], size, self.seconds)
 

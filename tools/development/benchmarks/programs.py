@@ -23,8 +23,8 @@ class Failed(Exception):
 
 
 class Programs:
-    """Starts programs of one measurement after the other; between measurements, end_all(). With a Cable, servers and clients are on
-    hosts of their own."""
+    """Starts programs of one measurement after the other; between measurements, end_all(). With a Cable,
+    servers and clients are on hosts of their own."""
 
     def __init__(self, build, cable=None):
         self.stage = Stage(build)
@@ -67,8 +67,8 @@ class Programs:
             raise Failed(process.describe())
 
     def pair(self, server_command, client_command, tcp_port, environment=None, runtime=None, by_rdma_cm=False):
-        """A server that listens on `tcp_port`, or there by rdma_cm, then its client; what the client says. Both must end with 0.
-        `runtime` is a folder that several pairs share."""
+        """A server that listens on `tcp_port`, or there by rdma_cm, then its client; what the client says.
+        Both must end with 0. `runtime` is a folder that several pairs share."""
         runtime = runtime or self.stage.folder()
         server = self.start("server", server_command, runtime, environment, self.server_side)
         listens = (lambda: self.has_listener(runtime)) if by_rdma_cm else (lambda: harness.is_listening(tcp_port, server.pid))
@@ -84,8 +84,8 @@ class Programs:
         return '"LISTEN"' in asked.output()
 
     def await_roce_port(self):
-        """The switch that programs of an earlier measurement shared (--port host) stays for some seconds, and programs of another
-        runtime folder cannot have its UDP port."""
+        """The switch that programs of an earlier measurement shared (--port host) stays for some seconds,
+        and programs of another runtime folder cannot have its UDP port."""
         hosts = self.cable.processes if self.cable else ["self"]
         tables = [pathlib.Path(f"/proc/{host}/net/{table}") for host in hosts for table in ("udp", "udp6")]
         is_free = lambda: not any(f":{ROCE_PORT:04X} " in table.read_text() for table in tables)
@@ -93,7 +93,8 @@ class Programs:
             raise Failed(f"UDP port {ROCE_PORT} stays taken: 'urnic doctor' says by whom")
 
     def all_to_all(self, command_of, size, seconds):
-        """Rounds a second of `size` programs that are told the same words, and their ranks; all must end with 0."""
+        """Rounds a second of `size` programs that are told the same words, and their ranks; all must end with
+        0."""
         port, runtime, rounds = harness.free_port(), self.stage.folder(), 1000 * seconds
         words = ["--size", size, "--port", port, "--rounds", rounds]
         ranks = [self.start(f"rank {rank}", command_of(["--rank", rank, *words]), runtime) for rank in range(size)]
@@ -145,12 +146,14 @@ class Ours:
         return ON_LOOPBACK if self.port == "udp" and is_one_host else (self.port, self.port)
 
     def bandwidth(self, program, mtu=None):
-        """Gb/s of 64 KiB messages, with the link's path MTU where none is given; the fourth column is the average."""
+        """Gb/s of 64 KiB messages, with the link's path MTU where none is given; the fourth column is the
+        average."""
         options = ["-m", mtu] if mtu else []
         return self.perftest(program, "-s", 65536, *options, "-D", self.seconds, "--report_gbits")[3]
 
     def latency(self, program, size, *options):
-        """Typical time in us, the fifth column: half a round trip, of READ a whole one. Less often with events, which take longer."""
+        """Typical time in us, the fifth column: half a round trip, of READ a whole one. Less often with
+        events, which take longer."""
         count = (4000 if "-e" in options else 20000) * self.seconds
         return self.perftest(program, "-s", size, "-n", count, *options)[4]
 
@@ -167,13 +170,14 @@ class Ours:
         return self.perftest("ib_write_bw", "-s", 64, "-q", queue_pairs, "-D", self.seconds)[4]
 
     def all_to_all(self, size):
-        """Rounds a second of `size` programs that sleep until something comes; in a round each sends each other one a WRITE and a
-        SEND of random length, which are verified."""
+        """Rounds a second of `size` programs that sleep until something comes; in a round each sends each
+        other one a WRITE and a SEND of random length, which are verified."""
         program = self.programs.stage.program("all_to_all")
         return self.programs.all_to_all(lambda words: self.programs.with_nic(self.port, [program, *words]), size, self.seconds)
 
     def connection_rate(self):
-        """Connections a second that are made by rdma_cm, used for one message each way, and ended, one after the other."""
+        """Connections a second that are made by rdma_cm, used for one message each way, and ended, one after
+        the other."""
         program = self.programs.stage.program("connection_row")
         words = lambda role, *more: [program, "rdma", role, SERVER, RDMA_CM_PORT, *more]
         output = self._connect_by_address(words("server"), words("client", 500 * self.seconds))

@@ -6,8 +6,8 @@ COMPARISONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": oper
 
 
 def row(name, unit, values, peers=None, goal=None, port=None):
-    """Medians of what was measured. `peers` is {name: values}. A goal is '>= 1.2 x PEER', or '< 3' of the unit itself; several are
-    joined by ' and '."""
+    """Medians of what was measured. `peers` is {name: values}. A goal is '>= 1.2 x PEER', or '< 3' of the
+    unit itself; several are joined by ' and '."""
     median = statistics.median(values)
     beside = {peer: statistics.median(theirs) for peer, theirs in (peers or {}).items()}
     return {

@@ -1,4 +1,5 @@
-"""Every perftest program with every size, transport and option, and the cells that are out of line with their neighbors."""
+"""Every perftest program with every size, transport and option, and the cells that are out of line with their
+neighbors."""
 import dataclasses
 import re
 import statistics
@@ -24,8 +25,8 @@ ITERATIONS = 300  # of each size: more than the depth of the queues, and 8 MiB t
 ATOMICS_ITERATIONS = 20000  # there is one size
 TURNS_OF_SUSPECTS = 2  # more, before a cell is named
 
-# The first rows of a bandwidth program have the first contact of two NICs in them, a link that is made: some milliseconds, where the
-# messages take a tenth of one. They are shown, and not judged.
+# The first rows of a bandwidth program have the first contact of two NICs in them, a link that is made: some
+# milliseconds, where the messages take a tenth of one. They are shown, and not judged.
 FIRST_CONTACT_BYTES = 4
 
 # A cell is out of line if, as a median of all turns,
@@ -60,7 +61,8 @@ class Line:
 
 @dataclasses.dataclass
 class Cell:
-    """`time_us` is typical; of bandwidth programs, what a message takes in the stream. `average_us` and `gbits` are of one kind each."""
+    """`time_us` is typical; of bandwidth programs, what a message takes in the stream. `average_us` and
+    `gbits` are of one kind each."""
 
     time_us: float
     average_us: float = None
@@ -135,7 +137,8 @@ def faults_in(table, tcp_gbits):
 
 
 class Sweep:
-    """Runs lines over one port after the other. All programs of a port share a runtime folder, so that they meet on one switch."""
+    """Runs lines over one port after the other. All programs of a port share a runtime folder, so that they
+    meet on one switch."""
 
     def __init__(self, programs, say):
         self.programs, self.say = programs, say

@@ -1,8 +1,7 @@
 """Builds the project and runs everything that it is tested with, stage by stage.
 
-Each stage is one line with its time, when it has ended; what it printed is in build/test-logs, and shown when it fails. The last
-line is 'N passed, N failed, N skipped', and the exit code is not 0 after a failure.
-"""
+Each stage is one line with its time, when it has ended; what it printed is in build/test-logs, and shown when
+it fails. The last line is 'N passed, N failed, N skipped', and the exit code is not 0 after a failure. """
 import argparse
 import concurrent.futures
 import os
@@ -15,8 +14,8 @@ from testing.stages import FULL_STAGES, STAGES
 
 # Without these the rest has nothing to run.
 NEEDED = {"packages", "build"}
-# The results of these do not depend on speed. They run beside the later stages, on the processor time that those leave: half of the
-# time the later stages' programs only wait for each other.
+# The results of these do not depend on speed. They run beside the later stages, on the processor time that
+# those leave: half of the time the later stages' programs only wait for each other.
 BESIDE = {"stress", "corpora", "simulator", "tidy", "canary"}
 # Takes a processor only while no other process wants it.
 YIELDING = ["chrt", "--idle", "0"]

@@ -8,7 +8,8 @@ LOGS = ROOT / "build/test-logs"
 
 
 class Log:
-    """Runs commands, one after another, until one fails; keeps what they print. `prefix` are words before each of them."""
+    """Runs commands, one after another, until one fails; keeps what they print. `prefix` are words before
+    each of them."""
 
     def __init__(self, name, prefix=()):
         self.prefix = prefix

@@ -8,7 +8,8 @@ SHOWN_LINES = 300  # a report of ThreadSanitizer's takes half of that
 
 
 def failed_tests(log):
-    """Those that the runners of clients, ladder and interop, and ctest, say have failed. (ctest lists those that it skipped, too.)"""
+    """Those that the runners of clients, ladder and interop, and ctest, say have failed. (ctest lists those
+    that it skipped, too.)"""
     return re.findall(r"^ *[\d.]+ s  (.*?)  (?:FAILED|failed)$", log, re.M) + re.findall(r"^\s+\d+ - (\S+) \((?!Skipped).+\)$", log, re.M)
 
 

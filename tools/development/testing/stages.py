@@ -11,8 +11,9 @@ from testing.programs import ASAN, BUILDS, JOBS, RELEASE, build, ctest
 
 
 def second_try(full):
-    """A machine that is busy with other things stops programs for longer than a test can wait, so what fails runs once more,
-    and is named if it passes then. It does not with --full, nor where a program crashed."""
+    """A machine that is busy with other things stops programs for longer than a test can wait, so what
+    fails runs once more, and is named if it passes then. It does not with --full, nor where a program
+    crashed."""
     return [] if full else ["--second-try"]
 
 
@@ -40,14 +41,15 @@ def stage_units(log, full):
 
 
 def commit_seed():
-    """Where tests begin to draw that could begin anywhere: each commit has a place of its own, and keeps it."""
+    """Where tests begin to draw that could begin anywhere: each commit has a place of its own, and keeps it.
+    """
     found = subprocess.run(["git", "-c", "safe.directory=*", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return int(found.stdout[:8], 16) if found.returncode == 0 else 1
 
 
 def stage_simulator(log, full):
-    """In two halves at once, as a simulation has one thread: seeds as they draw, after those that once failed, and seeds whose frames go
-    through switches and links."""
+    """In two halves at once, as a simulation has one thread: seeds as they draw, after those that once
+    failed, and seeds whose frames go through switches and links."""
     half = 100_000 if full else 2_500
     simulate = ["build/release/bin/urnic", "sim", "--seeds", half, "--start"]
     commands = [*simulate, commit_seed()], [*simulate, commit_seed() + half, "--path", "switched"]
@@ -77,8 +79,8 @@ def stage_corpora(log, full):
 
 
 def stage_stress(log, full):
-    """Under AddressSanitizer and under ThreadSanitizer at once. Nothing else is built with the latter, as nothing else is about
-    threads."""
+    """Under AddressSanitizer and under ThreadSanitizer at once. Nothing else is built with the latter, as
+    nothing else is about threads."""
     presets = ("asan", "tsan")
     built = all(build(preset, log, target="api_stress") for preset in presets)
     seconds = 600 if full else 120  # about a minute of a processor each, as they get what others leave
@@ -90,7 +92,8 @@ def stage_stress(log, full):
 
 
 def stage_tidy(log, full):
-    """clang-tidy's opinion of the product's sources, with the checks of .clang-tidy. Nothing is built for it."""
+    """clang-tidy's opinion of the product's sources, with the checks of .clang-tidy. Nothing is built for it.
+    """
     if not shutil.which("clang-tidy-14") or not shutil.which("run-clang-tidy-14"):
         return Outcome(skipped=1, note="clang-tidy 14 is not installed: tools/install-packages lint")
     folder = BUILDS / "tidy"
@@ -114,7 +117,8 @@ def stage_clients(log, full):
 
 
 def stage_labs(log, full):
-    """The labs with their solutions, which every run has, with gaps, and with solutions that are wrong at one place."""
+    """The labs with their solutions, which every run has, with gaps, and with solutions that are wrong at one
+    place."""
     return clients(log, full, "test_labs.*")
 
 
@@ -175,7 +179,8 @@ def stage_recipes(log, full):
 
 
 def stage_ecosystem(log, full):
-    """Whether the installed programs still load, those included that no other stage runs; skipped without the outside check."""
+    """Whether the installed programs still load, those included that no other stage runs; skipped without the
+    outside check."""
     if not log.run("tools/install-packages", "ecosystem"):
         return Outcome(failed=1)
     return clients(log, full, "test_basic.Devices.test_every_installed_client_loads", may_skip_all=True)
@@ -186,7 +191,8 @@ def stage_clang(log, full):
 
 
 def elsewhere(log, *command):
-    """What a command says that ends as this one does, in a root of another distribution, which only root can make."""
+    """What a command says that ends as this one does, in a root of another distribution, which only root can
+    make."""
     if os.geteuid() != 0:
         return Outcome(skipped=1, note="only root can make roots of other distributions: tools/development/platforms/on")
     return counted(log.run(*command), CLIENTS_SAY, log)
@@ -234,8 +240,9 @@ STAGES = {
     "kill": stage_kill,
     "interop": stage_interop,
 }
-# These take their time: every mistake in every lab, every line of a long table, gigabytes of packages, Open vSwitch, two emulated machines at once, and more builds of
-# everything: with clang, on other distributions, for another processor.
+# These take their time: every mistake in every lab, every line of a long table, gigabytes of packages, Open
+# vSwitch, two emulated machines at once, and more builds of everything: with clang, on other distributions,
+# for another processor.
 FULL_STAGES = {
     "labs": stage_labs,
     "ladder": stage_ladder,

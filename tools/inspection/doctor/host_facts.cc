@@ -156,7 +156,8 @@ std::vector<HostGid> gids_of_host() {
   return gids;
 }
 
-/// The capability alone does not say it: it must be of the user namespace that our network namespace belongs to.
+/// The capability alone does not say it: it must be of the user namespace that our network namespace belongs
+/// to.
 bool can_open_raw_socket() {
   const drivers::Descriptor raw(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
   return static_cast<bool>(raw);
@@ -193,7 +194,8 @@ std::optional<std::uint64_t> available_memory_of(const std::string& meminfo) {
   return kibibytes ? std::optional(*kibibytes * kKibibyte) : std::nullopt;
 }
 
-// "nf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0000000000000000": name, bytes, and by how many it is used. Each table is a use.
+// "nf_tables 323584 42 nft_ct,nft_chain_nat, Live 0x0000000000000000": name, bytes, and by how many it is
+// used. Each table is a use.
 std::string packet_filter_of(const std::string& modules) {
   std::istringstream lines(modules);
   for (std::string line; std::getline(lines, line);) {

@@ -66,15 +66,16 @@ struct HostFacts {
   std::vector<InterfaceFacts> interfaces;
 };
 
-/// Reads them. `dropin` is the folder of our libibverbs.so.1, which is loaded into this process, or the reason why there is
-/// none. Files of the system are read below `root`; system calls tell the rest.
+/// Reads them. `dropin` is the folder of our libibverbs.so.1, which is loaded into this process, or the
+/// reason why there is none. Files of the system are read below `root`; system calls tell the rest.
 HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::string& root = "/");
 
 // --- What the files say; for tests ---
 
 /// MemAvailable of /proc/meminfo, bytes.
 std::optional<std::uint64_t> available_memory_of(const std::string& meminfo);
-/// "nftables" or "iptables" where the text of /proc/modules shows that the kernel's part of it is used; empty: it does not.
+/// "nftables" or "iptables" where the text of /proc/modules shows that the kernel's part of it is used;
+/// empty: it does not.
 std::string packet_filter_of(const std::string& modules);
 /// The flags of the first processor in /proc/cpuinfo; arm64 calls them Features.
 std::vector<std::string> cpu_flags_of(const std::string& cpuinfo);

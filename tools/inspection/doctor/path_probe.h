@@ -24,20 +24,22 @@ struct PathFacts {
   friend bool operator==(const PathFacts&, const PathFacts&) = default;
 };
 
-/// The sizes that are tried: 80 bytes of headers around the smallest path MTU, 256 (fact 41), and the largest --mtu of a NIC.
+/// The sizes that are tried: 80 bytes of headers around the smallest path MTU, 256 (fact 41), and the largest
+/// --mtu of a NIC.
 inline constexpr std::size_t kLeastPacketBytes = 336;
 inline constexpr std::size_t kMostPacketBytes = 9600;
 
-/// The largest size from `least` on, `most` at most, of which `gets_through` says yes, which it does for all smaller ones as well;
-/// 0 when it says no of `least`. Asks for some 15 sizes, `most` first.
+/// The largest size from `least` on, `most` at most, of which `gets_through` says yes, which it does for all
+/// smaller ones as well; 0 when it says no of `least`. Asks for some 15 sizes, `most` first.
 std::size_t largest_that(std::size_t least, std::size_t most,
                          const std::function<bool(std::size_t)>& gets_through);
 
 /// Asks. Takes up to a few seconds where packets get lost on the way, a second where no doctor answers.
 PathFacts probe_path(const std::string& host);
 
-/// Answers probes on the RoCE port of all addresses, IPv4 and IPv6, until the process ends; returns only with an error, for a
-/// person. Calls `ready` when it can be asked. Sends no more bytes than it gets, and a receipt.
+/// Answers probes on the RoCE port of all addresses, IPv4 and IPv6, until the process ends; returns only with
+/// an error, for a person. Calls `ready` when it can be asked. Sends no more bytes than it gets, and a
+/// receipt.
 Error answer_probes(const std::function<void()>& ready);
 
 }  // namespace urnic::tools

@@ -7,7 +7,8 @@
 namespace urnic::tools {
 namespace {
 
-// "urnic-dr". The second byte of a BTH has the transport version in its low four bits: 2 here, and 0 in all there are.
+// "urnic-dr". The second byte of a BTH has the transport version in its low four bits: 2 here, and 0 in all
+// there are.
 constexpr std::uint64_t kMagic = 0x75726e69632d6472;
 constexpr std::size_t kKindAt = 8, kPortAt = 10, kNumberAt = 12, kSizeAt = 20, kAddressAt = 24;
 

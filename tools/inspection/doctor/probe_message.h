@@ -10,7 +10,8 @@
 
 namespace urnic::tools {
 
-/// An address and a UDP port, as a host sees them: behind a translator (NAT) they are others than at the sender.
+/// An address and a UDP port, as a host sees them: behind a translator (NAT) they are others than at the
+/// sender.
 struct ProbeSender {
   transport::wire::Gid address{};  ///< an IPv4 address is mapped
   std::uint16_t port = 0;
@@ -18,9 +19,9 @@ struct ProbeSender {
   friend bool operator==(const ProbeSender&, const ProbeSender&) = default;
 };
 
-/// The first bytes of a UDP datagram, in network order: eight letters, a kind, a zero, a port, a number that the asking side has
-/// drawn, a size, and an address. Padding follows. No RoCEv2 packet begins so: as a BTH it would have a transport version that does
-/// not exist.
+/// The first bytes of a UDP datagram, in network order: eight letters, a kind, a zero, a port, a number that
+/// the asking side has drawn, a size, and an address. Padding follows. No RoCEv2 packet begins so: as a BTH
+/// it would have a transport version that does not exist.
 struct ProbeMessage {
   static constexpr std::size_t kBytes = 40;
 

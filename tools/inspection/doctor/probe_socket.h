@@ -28,8 +28,9 @@ class ProbeSocket {
   /// From now on it speaks with this address alone, and hears what ICMP says of it.
   Result<void, Error> connect_to(const sockaddr_storage& peer);
 
-  /// Sends the message in an IP packet of so many bytes (those that the message needs, at least), to `to`, or to the address it
-  /// is connected with. 0, or an errno value: EMSGSIZE when the interface, or a router that said so, carries less.
+  /// Sends the message in an IP packet of so many bytes (those that the message needs, at least), to `to`, or
+  /// to the address it is connected with. 0, or an errno value: EMSGSIZE when the interface, or a router that
+  /// said so, carries less.
   int send(const ProbeMessage& message, std::size_t packet_bytes, const sockaddr_storage* to = nullptr) const;
 
   /// From where it sends, once it is connected.
@@ -40,8 +41,8 @@ class ProbeSocket {
     std::size_t packet_bytes = 0;  ///< IP header included
     sockaddr_storage from{};
   };
-  /// Waits for the next message; other datagrams are passed over, however many come. Nothing: the time is over, or `error` is set to what the
-  /// system says (ECONNREFUSED: the peer has no such port).
+  /// Waits for the next message; other datagrams are passed over, however many come. Nothing: the time is
+  /// over, or `error` is set to what the system says (ECONNREFUSED: the peer has no such port).
   std::optional<Received> receive(std::chrono::milliseconds at_most, int& error) const;
 
   int fd() const { return socket_.get(); }

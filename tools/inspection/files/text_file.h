@@ -7,8 +7,8 @@
 
 namespace urnic::tools {
 
-/// The whole file, of at most 16 MiB: far more than any topology or workload needs, but a file that is none shall not fill the memory. The
-/// error is for a person, and names the file: what the system says, or EFBIG.
+/// The whole file, of at most 16 MiB: far more than any topology or workload needs, but a file that is none
+/// shall not fill the memory. The error is for a person, and names the file: what the system says, or EFBIG.
 Result<std::string, Error> read_text_file(const std::string& path);
 
 }  // namespace urnic::tools

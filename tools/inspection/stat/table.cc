@@ -183,7 +183,8 @@ void append_rows(Lines& to, const std::string& heading, std::span<const Row> row
   }
 }
 
-/// At most so many of its queue pairs and ids. Each kind may have half of the rows, and what the other one leaves.
+/// At most so many of its queue pairs and ids. Each kind may have half of the rows, and what the other one
+/// leaves.
 Lines lines_of(const NicProcess& process, const DeviceSnapshot* before, std::size_t most_rows) {
   if (!process.snapshot) {
     const std::string who = process.pid != 0 ? fmt::format("process {}", process.pid) : process.socket;

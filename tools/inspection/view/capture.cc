@@ -109,7 +109,8 @@ class Loader {
   std::uint64_t packets_ = 0;
 };
 
-/// Takes the service of each flow, and its sender's queue pair: answers name it, and so do datagrams themselves.
+/// Takes the service of each flow, and its sender's queue pair: answers name it, and so do datagrams
+/// themselves.
 void take_flows(const check::Connections& connections, Capture& capture) {
   for (const check::Flow& flow : connections.flows()) {
     capture.services.emplace(

@@ -34,7 +34,8 @@ struct Capture {
   std::vector<check::Finding> findings{};
 };
 
-/// Reads the capture. `number` is its index among the trace's files. Nothing when it cannot be opened; then `why` says so in one line.
+/// Reads the capture. `number` is its index among the trace's files. Nothing when it cannot be opened; then
+/// `why` says so in one line.
 std::optional<Capture> read_capture(const std::string& path, std::uint32_t number, const Range& range,
                                     Layouts& layouts, std::string& why);
 

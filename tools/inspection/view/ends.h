@@ -8,8 +8,8 @@
 
 namespace urnic::view {
 
-/// Fills in the trace's connections, and of its packets `connection` and `from`. A BTH names the receiver's queue pair only: the sender's is
-/// told by recordings' notes, by answers, or by datagrams.
+/// Fills in the trace's connections, and of its packets `connection` and `from`. A BTH names the receiver's
+/// queue pair only: the sender's is told by recordings' notes, by answers, or by datagrams.
 void find_ends(const std::vector<Capture>& captures, Trace& trace);
 
 }  // namespace urnic::view

@@ -6,7 +6,8 @@
 #include "tools/conformance/check/cm/message.h"
 #include "tools/conformance/check/packets/opcode.h"
 
-// Places are from IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768; the InfiniBand headers' places are from facts 3, 4, 12 and 44.
+// Places are from IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768; the InfiniBand headers' places are from facts
+// 3, 4, 12 and 44.
 namespace urnic::view {
 namespace {
 

@@ -42,7 +42,8 @@ using Layout = std::vector<PlacedHeader>;
 /// Those that occur, each once.
 class Layouts {
  public:
-  /// The index of the layout of this packet's headers. `ip_at` is where the IP header, or GRH, begins in the frame.
+  /// The index of the layout of this packet's headers. `ip_at` is where the IP header, or GRH, begins in the
+  /// frame.
   std::size_t index_of(const check::Frame& frame, const check::Packet& packet, check::LinkType link_type,
                        std::size_t ip_at);
   const std::vector<Layout>& all() const { return all_; }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::int64_t kPsns = 1 << 24;
 
-/// The requests that one end of a connection sent, and the answers to them, by PSN. PSNs are counted on beyond 24 bits.
+/// The requests that one end of a connection sent, and the answers to them, by PSN. PSNs are counted on
+/// beyond 24 bits.
 struct Direction {
   std::int64_t newest = 0;
   std::map<std::int64_t, std::size_t> requests;
@@ -65,7 +66,8 @@ class Linker {
     direction.newest = std::max(direction.newest, psn);
   }
 
-  /// A READ's answers have PSNs of their own, from the READ's PSN on. So the request is the last one up to the answer's PSN.
+  /// A READ's answers have PSNs of their own, from the READ's PSN on. So the request is the last one up to
+  /// the answer's PSN.
   void on_answer(Direction& direction, std::size_t index) {
     const auto behind = direction.requests.upper_bound(direction.counted(packets_[index].psn));
     if (behind == direction.requests.begin()) return;

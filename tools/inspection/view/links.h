@@ -5,7 +5,8 @@
 
 namespace urnic::view {
 
-/// Fills in `request`, `answers`, `repeats` and `repeated_by` of the trace's packets, whose connections are known.
+/// Fills in `request`, `answers`, `repeats` and `repeated_by` of the trace's packets, whose connections are
+/// known.
 void link_packets(Trace& trace);
 
 }  // namespace urnic::view

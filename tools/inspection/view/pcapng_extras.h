@@ -28,8 +28,9 @@ struct PcapngExtras {
   std::string interface {};                                 ///< the first one's name
 };
 
-/// Reads as far as the file is whole, and believes nothing: what is no pcapng has no extras, what is longer than kMostText is cut, notes
-/// that are no JSON objects, or have no time, are passed over, and so are those beyond kMostNotes.
+/// Reads as far as the file is whole, and believes nothing: what is no pcapng has no extras, what is longer
+/// than kMostText is cut, notes that are no JSON objects, or have no time, are passed over, and so are those
+/// beyond kMostNotes.
 PcapngExtras read_pcapng_extras(std::istream& file);
 
 inline constexpr std::size_t kMostText = 4096;

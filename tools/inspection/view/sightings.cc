@@ -32,8 +32,8 @@ bool may_be_one(const Sighting& sent, const Sighting& received) {
   return sent.file != received.file && sent.way != Way::kReceived && received.way != Way::kSent;
 }
 
-/// Of the packets that only one capture has so far, the one that this one is likely to be: the last that was sent before, or, as clocks
-/// differ, the first that was sent a little later.
+/// Of the packets that only one capture has so far, the one that this one is likely to be: the last that was
+/// sent before, or, as clocks differ, the first that was sent a little later.
 std::vector<std::size_t>::iterator likeliest(std::vector<std::size_t>& candidates,
                                              const std::vector<Packet>& packets, const Sighting& received) {
   auto found = candidates.end();

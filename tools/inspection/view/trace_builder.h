@@ -8,7 +8,8 @@
 
 namespace urnic::view {
 
-/// A packet that several captures have becomes one; ends, answers and repetitions are found; notes and findings get their packets.
+/// A packet that several captures have becomes one; ends, answers and repetitions are found; notes and
+/// findings get their packets.
 Trace build_trace(std::vector<Capture> captures);
 
 }  // namespace urnic::view

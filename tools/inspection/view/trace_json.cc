@@ -192,7 +192,8 @@ class Writer {
     return object;
   }
 
-  /// Members that are objects or arrays are not RECORDING.md's. A browser's numbers have no room for nanoseconds since 1970.
+  /// Members that are objects or arrays are not RECORDING.md's. A browser's numbers have no room for
+  /// nanoseconds since 1970.
   Json note(const TraceNote& note) const {
     Json object = {{"file", note.file}, {"time", since(begin_ns_, note.time_ns)}};
     put(object, "packet", note.packet);

@@ -64,7 +64,8 @@ PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config link
   return wire;
 }
 
-/// A recorder writes down what a wire would carry, and the receiver of a frame that faults have damaged must be able to notice.
+/// A recorder writes down what a wire would carry, and the receiver of a frame that faults have damaged must
+/// be able to notice.
 bool must_have_icrc(const NicEnvironment& environment) {
   const bool is_looked_at = !environment.pcap_file.empty() || !environment.record_file.empty();
   return environment.has_icrc_always || is_looked_at || !environment.fault.empty();
@@ -200,7 +201,8 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text
   return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), clock, tell));
 }
 
-/// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has that.
+/// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has
+/// that.
 template <typename Create>
 Result<std::unique_ptr<drivers::RecorderPort>, Error> create_recorder(const std::string& file,
                                                                       const NicEnvironment& environment,

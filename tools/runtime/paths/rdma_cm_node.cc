@@ -1,8 +1,10 @@
-// The distribution's librdmacm opens the node, looks whether it is a character device, writes commands to it, and closes
-// it: here it gets a descriptor of the drop-in library (verbs_api/rdma_cm/entry_points.h), which carries the commands out.
+// The distribution's librdmacm opens the node, looks whether it is a character device, writes commands to it,
+// and closes it: here it gets a descriptor of the drop-in library (verbs_api/rdma_cm/entry_points.h), which
+// carries the commands out.
 //
-// All that a program writes and closes goes through these functions. Until the first channel is opened they cost one
-// look at a pointer; for other descriptors they are as safe in signal handlers as the C library's functions.
+// All that a program writes and closes goes through these functions. Until the first channel is opened they
+// cost one look at a pointer; for other descriptors they are as safe in signal handlers as the C library's
+// functions.
 #include "tools/runtime/paths/rdma_cm_node.h"
 
 #include <dlfcn.h>

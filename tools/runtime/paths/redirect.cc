@@ -3,8 +3,8 @@
 // path_tree.h).
 //
 // Some programs look there without asking libibverbs: UCX takes no device without a node in /dev/infiniband,
-// NCCL wants to know the types of GIDs. This library has to be preloaded, because plugins find the C library before
-// anything that they bring along.
+// NCCL wants to know the types of GIDs. This library has to be preloaded, because plugins find the C library
+// before anything that they bring along.
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -51,9 +51,10 @@ class Redirected {
 
   operator const char*() const { return path_; }
 
-  /// What opening a file of the device below /sys comes to. Sysfs lets not even root open a file for writing that has no mode for
-  /// it, and makes no new one, where plain files would. What is written is the whole value there, and so it is here: the old one
-  /// goes. A program that reads and writes through one descriptor would mix the two, and is refused.
+  /// What opening a file of the device below /sys comes to. Sysfs lets not even root open a file for writing
+  /// that has no mode for it, and makes no new one, where plain files would. What is written is the whole
+  /// value there, and so it is here: the old one goes. A program that reads and writes through one descriptor
+  /// would mix the two, and is refused.
   bool permits(int& flags) const {
     if (!is_sysfs_ || (flags & O_ACCMODE) == O_RDONLY) return true;
     if ((flags & O_ACCMODE) == O_RDWR && (flags & O_TRUNC) == 0) return false;

@@ -30,10 +30,11 @@
 namespace urnic::tools {
 
 /// A switch of a fabric with one vhost-user front for each NIC; the first switch also has one for each other
-/// switch. A front is made when a NIC first asks for its slot, or a switch for its trunk, and then stays: when the
-/// NIC or switch dies, the front waits for the next one.
+/// switch. A front is made when a NIC first asks for its slot, or a switch for its trunk, and then stays:
+/// when the NIC or switch dies, the front waits for the next one.
 ///
-/// With a network, the NIC in slot N is its host N, the uplink its last host, and there are no other switches.
+/// With a network, the NIC in slot N is its host N, the uplink its last host, and there are no other
+/// switches.
 class FabricServer {
  public:
   struct Options {

@@ -11,9 +11,10 @@
 
 namespace urnic::tools {
 
-/// Files in the folder say which slots are taken, with which addresses, and which network the fabric has. They may be removed under
-/// running programs: by a person, or by what cleans /tmp. Then the next program would get a slot and an address that another one has,
-/// and a network of its own. So the switch makes them again, and holds the slots for the programs that have them.
+/// Files in the folder say which slots are taken, with which addresses, and which network the fabric has.
+/// They may be removed under running programs: by a person, or by what cleans /tmp. Then the next program
+/// would get a slot and an address that another one has, and a network of its own. So the switch makes them
+/// again, and holds the slots for the programs that have them.
 class KeptFiles {
  public:
   /// `name` is the fabric's.
@@ -25,7 +26,8 @@ class KeptFiles {
   /// It has ended.
   void forget(unsigned slot);
 
-  /// Makes again what is missing. Waits a moment for programs that look for a slot; what cannot be made now waits for the next look.
+  /// Makes again what is missing. Waits a moment for programs that look for a slot; what cannot be made now
+  /// waits for the next look.
   void look();
 
  private:

@@ -1,5 +1,5 @@
-// urnic_switch: the switch of a fabric, which `urnic fabric` and the drop-in start, or the switch of the host, which the
-// drop-in starts. People use `urnic fabric`.
+// urnic_switch: the switch of a fabric, which `urnic fabric` and the drop-in start, or the switch of the
+// host, which the drop-in starts. People use `urnic fabric`.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>

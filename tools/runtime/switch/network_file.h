@@ -15,8 +15,8 @@ struct FabricNeeds {
   bool has_uplink = false;     ///< which is the last host
 };
 
-/// Reads a topology, and checks that programs of a fabric can be its hosts: that there are ports for all of them, and that their NICs
-/// hold a longest frame. The errors are for a person, and name the file.
+/// Reads a topology, and checks that programs of a fabric can be its hosts: that there are ports for all of
+/// them, and that their NICs hold a longest frame. The errors are for a person, and name the file.
 Result<network::Topology, Error> read_network(const std::string& path, const FabricNeeds& needs);
 
 /// How many programs can be hosts of it.

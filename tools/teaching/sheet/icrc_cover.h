@@ -5,7 +5,8 @@
 
 namespace urnic::sheet {
 
-/// Whether the ICRC is the same whatever this field says: it takes the field for ones, as routers may change it.
+/// Whether the ICRC is the same whatever this field says: it takes the field for ones, as routers may change
+/// it.
 bool is_taken_for_ones(const view::Header& header, const view::Field& field);
 
 }  // namespace urnic::sheet

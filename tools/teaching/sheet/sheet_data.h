@@ -5,8 +5,8 @@
 
 namespace urnic::sheet {
 
-/// Members: `urnic` (version), `headers`, `opcodes`, `syndromes`, `codes`, `states`, `transitions`, `statuses`; each but the
-/// first is a list of rows.
+/// Members: `urnic` (version), `headers`, `opcodes`, `syndromes`, `codes`, `states`, `transitions`,
+/// `statuses`; each but the first is a list of rows.
 nlohmann::ordered_json sheet_data();
 
 }  // namespace urnic::sheet

@@ -17,7 +17,8 @@ struct StatusWords {
 };
 StatusWords words_of(transport::CompletionStatus status);
 
-/// What a syndrome says, and what the requester does then. Both are the same for all codes of a kind, except for NAKs.
+/// What a syndrome says, and what the requester does then. Both are the same for all codes of a kind, except
+/// for NAKs.
 struct SyndromeWords {
   std::string_view meaning;
   std::string_view requester;

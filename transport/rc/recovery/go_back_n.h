@@ -25,8 +25,8 @@ class GoBackN final : public LossRecovery {
   bool holds(Psn) const override { return false; }
 
  private:
-  /// Everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet: what arrives meanwhile because of
-  /// the same loss must not restart it.
+  /// Everything from the oldest PSN on is being sent again and nothing of it was acknowledged yet: what
+  /// arrives meanwhile because of the same loss must not restart it.
   bool is_going_back_ = false;
 };
 

@@ -38,7 +38,8 @@ enum class RequestPart : std::uint8_t {
   kGoesOn,  ///< the rest of a READ that was answered in part
 };
 
-/// After a loss the requester goes through the packets in flight once more, from the oldest on, and sends those that are wanted.
+/// After a loss the requester goes through the packets in flight once more, from the oldest on, and sends
+/// those that are wanted.
 class LossRecovery {
  public:
   virtual ~LossRecovery() = default;
@@ -52,15 +53,18 @@ class LossRecovery {
   /// Whether the peer has executed `psn`, as far as is remembered: it acknowledged `psn` after a request
   /// without an answer.
   virtual bool has_executed(Psn psn) const = 0;
-  /// Whether to go through the packets in flight again; not when that is being done on account of the same loss.
+  /// Whether to go through the packets in flight again; not when that is being done on account of the same
+  /// loss.
   virtual bool on_loss(Loss loss, const InFlight& in_flight) = 0;
 
   /// Whether the request packet `psn`, which is in flight, has to be sent again.
   virtual bool wants(Psn psn, RequestPart part) const = 0;
-  /// The packet `psn` was sent again; of a request that has a response, up to `end`. The next one to be sent for the first time is `next`.
+  /// The packet `psn` was sent again; of a request that has a response, up to `end`. The next one to be sent
+  /// for the first time is `next`.
   virtual void on_sent_again(Psn psn, Psn end, Psn next) = 0;
 
-  /// How many packets before `psn` the peer holds without having executed them, and whether that one is among them.
+  /// How many packets before `psn` the peer holds without having executed them, and whether that one is among
+  /// them.
   virtual std::uint32_t held_before(Psn psn) const = 0;
   virtual bool holds(Psn psn) const = 0;
 };

@@ -57,15 +57,15 @@ class SelectiveRepeat final : public LossRecovery {
   Psn last_held_;  ///< the furthest ever, since the peer expects what it expects
   Range all_;
   Range answered_;  ///< of these, only requests that have a response of their own
-  /// The peer has reported that everything from this PSN on is lost, and nothing of it was acknowledged since. The report may come
-  /// twice, and answers to what the peer had executed before it in between.
+  /// The peer has reported that everything from this PSN on is lost, and nothing of it was acknowledged
+  /// since. The report may come twice, and answers to what the peer had executed before it in between.
   std::optional<Psn> sends_again_from_;
   /// answered_ were lost as reported, and nothing was acknowledged since.
   bool is_asking_again_ = false;
   Psn last_repeated_;  ///< the furthest; only while has_repetitions_
   bool has_repetitions_ = false;
-  /// By PSN, modulo. When more PSNs than these are in flight, as many READs have them, one may push out another: that costs a
-  /// repetition too many. Null until something is sent again.
+  /// By PSN, modulo. When more PSNs than these are in flight, as many READs have them, one may push out
+  /// another: that costs a repetition too many. Null until something is sent again.
   std::unique_ptr<std::array<Repetition, kRepetitions>> repetitions_;
 };
 

@@ -41,7 +41,8 @@ void send(nic::PacketPort& port, std::span<const std::byte> frame);
 /// The next frame, polling; empty when none comes in time.
 std::vector<std::byte> receive(nic::PacketPort& port, std::chrono::milliseconds patience);
 
-/// What is wrong with how frames that `far` sends wake a sleeper at `near`, or nothing: each time, and by nothing else.
+/// What is wrong with how frames that `far` sends wake a sleeper at `near`, or nothing: each time, and by
+/// nothing else.
 std::string complaint_about_waking(nic::PacketPort& near, nic::PacketPort& far);
 
 /// Opens the port, tells "open", and sends every frame back until it is killed. Its replies carry its process

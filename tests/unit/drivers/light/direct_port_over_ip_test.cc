@@ -34,7 +34,8 @@ TEST_F(DirectPortOverIp, TakesNothingForANicOfTheSameHostUntilThereIsALink) {
   }));
   EXPECT_EQ(a.port().sending_links(), 1u);
   a.send(kB, 77);
-  // Nothing could overtake it, so it waits for nothing: the wire may lose all, as when the host has lost an address.
+  // Nothing could overtake it, so it waits for nothing: the wire may lose all, as when the host has lost an
+  // address.
   EXPECT_EQ(a.wire().sent.size(), 0u);
   EXPECT_EQ(b.receive(), std::vector{77});
 }

@@ -175,7 +175,8 @@ TEST_F(FrameRing, BreaksWhenTheConsumerTakesBackWhatItGave) {
   EXPECT_TRUE(producer.is_broken());
 }
 
-// Whatever stands in the memory: nothing is read or written outside of it (with sanitizers), and nothing hangs.
+// Whatever stands in the memory: nothing is read or written outside of it (with sanitizers), and nothing
+// hangs.
 TEST_F(FrameRing, SurvivesAnyContents) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 2000; ++round) {

@@ -27,7 +27,8 @@ using Instant = Switch::Clock::time_point;
 /// A frame of 1226 bytes is 1250 on the wire: 10 us at 1 Gb/s.
 constexpr std::size_t kTenMicroseconds = 1226;
 
-/// Three hosts at a switch: 10 us for a frame on each link, 1 ms of delay on the last one, and NICs that hold five frames.
+/// Three hosts at a switch: 10 us for a frame on each link, 1 ms of delay on the last one, and NICs that hold
+/// five frames.
 constexpr std::string_view kStar = R"({
   "name": "star",
   "profiles": [{"name": "plain"}],

@@ -72,7 +72,8 @@ nic::Path path_to(const Gid& destination, const Gid& source, const nic::AddressV
                          transport::QpNumber(0x12));
 }
 
-/// Commits an InfiniBand packet of `bytes` to that queue pair, each byte but its number's `fill`. The whole IP packet.
+/// Commits an InfiniBand packet of `bytes` to that queue pair, each byte but its number's `fill`. The whole
+/// IP packet.
 Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fill, std::uint32_t qp = 0x12) {
   const std::span<std::byte> room = port.reserve_to({}).bytes();
   if (room.empty()) urnic::test::end_test("the port has no room");
@@ -374,7 +375,8 @@ TEST_F(UdpPortTest, SaysThatTheHostHasNoSuchAddress) {
 
 TEST_F(UdpPortTest, GoesOnWhenTheKernelTakesNoMoreForAWhile) {
   nic::Path path = path_to(there_, here_);
-  // The test receives nothing, and the receiver's socket is full soon: what it does not take is lost, not kept.
+  // The test receives nothing, and the receiver's socket is full soon: what it does not take is lost, not
+  // kept.
   std::size_t committed = 0;
   for (int round = 0; round < 200; ++round) {
     for (int i = 0; i < 60 && !sender_->reserve_to({}).empty(); ++i) {

@@ -11,7 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// The link of host 0 does with its frames, one after the other, what the script says; nothing when that is over.
+/// The link of host 0 does with its frames, one after the other, what the script says; nothing when that is
+/// over.
 class Script final : public LinkFaults {
  public:
   explicit Script(std::deque<LinkFate> fates) : fates_(std::move(fates)) {}

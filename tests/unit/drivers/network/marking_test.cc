@@ -147,7 +147,8 @@ std::vector<Delivery> sent_through_a_full_queue(const Profile& profile, const st
   return from_first;
 }
 
-/// The checksum of RFC 791 by its own words: the one's complement of the one's complement sum of all 16-bit words.
+/// The checksum of RFC 791 by its own words: the one's complement of the one's complement sum of all 16-bit
+/// words.
 bool ipv4_checksum_is_right(std::span<const std::byte> header) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < header.size(); i += 2) {

@@ -45,7 +45,8 @@ class Tap : public Observer {
 };
 
 TEST(PauseFrame, IsWhatTheStandardLaysOut) {
-  // Fact A3: DA, SA, type, opcode, vector, eight times with class 0 first, 26 bytes of zero; the FCS is not ours.
+  // Fact A3: DA, SA, type, opcode, vector, eight times with class 0 first, 26 bytes of zero; the FCS is not
+  // ours.
   constexpr std::array<unsigned, 60> kExpected = {
       0x01, 0x80, 0xc2, 0x00, 0x00, 0x01,              // to the neighbor
       0x02, 0x11, 0x22, 0x33, 0x44, 0x55,              // from
@@ -80,8 +81,9 @@ void incast(Network& network, Time until) {
   flows.run(until);
 }
 
-// From the frame that crosses XOFF until the sender obeys: the port sends a frame of its own at most (none here), the pause frame is on its
-// way for 6.72 ns and 1 us, the sender finishes a frame (85.76 ns), and what is on the link is 1 us long. At 80 ps a byte: 26 kB.
+// From the frame that crosses XOFF until the sender obeys: the port sends a frame of its own at most (none
+// here), the pause frame is on its way for 6.72 ns and 1 us, the sender finishes a frame (85.76 ns), and what
+// is on the link is 1 us long. At 80 ps a byte: 26 kB.
 constexpr std::uint64_t kEnoughHeadroom = 28'000;
 
 TEST(NetworkPause, LosesNothingWithEnoughHeadroom) {
@@ -234,7 +236,8 @@ TEST(NetworkPause, BackPressuresAHost) {
   EXPECT_TRUE(was_paused);
 }
 
-/// Two switches. host0 sends to host2 on its own; hosts 1, 4 and 5 overload host3. All of them share the link in the middle.
+/// Two switches. host0 sends to host2 on its own; hosts 1, 4 and 5 overload host3. All of them share the link
+/// in the middle.
 std::uint64_t victim_frames(bool with_pfc) {
   Topology topology;
   topology.profiles.push_back(with_pfc ? lossless(60'000) : Profile{});
@@ -312,7 +315,8 @@ TEST(NetworkPause, DeadlockEndsWithTheWatchdog) {
   const std::uint64_t before = ring.received();
   ring.flows.run(at(9ms));
   EXPECT_EQ(ring.received(), before);
-  // The senders go on, and lock up again: it takes 10 ms until the watchdog sees it, and 10 ms until the queues take frames.
+  // The senders go on, and lock up again: it takes 10 ms until the watchdog sees it, and 10 ms until the
+  // queues take frames.
   std::uint64_t last = before;
   for (int round = 1; round <= 4; ++round) {
     ring.flows.run(at(25ms * round));

@@ -124,7 +124,8 @@ TEST(NetworkQueue, StrictPrioritiesGoFirst) {
   EXPECT_THAT(order, testing::ElementsAre(0, 48, 48, 26, 26, 0, 0));
 }
 
-/// Bytes of the wire that each of three priorities gets of a link in a millisecond, when all always have frames.
+/// Bytes of the wire that each of three priorities gets of a link in a millisecond, when all always have
+/// frames.
 std::array<double, 3> shares_of(const std::array<unsigned, 3>& weights,
                                 const std::array<std::size_t, 3>& sizes) {
   Profile profile = drop_tail(1 << 20);

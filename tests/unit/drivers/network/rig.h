@@ -1,4 +1,5 @@
-// What the tests of the network stand on: small topologies, RoCEv2-like frames, and sinks that keep or refill.
+// What the tests of the network stand on: small topologies, RoCEv2-like frames, and sinks that keep or
+// refill.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -52,7 +52,8 @@ TEST(NetworkRoutes, KeepAFlowOnOnePathAndSpreadMany) {
 }
 
 TEST(NetworkRoutes, SpreadFlowsIndependentlyAtEachSwitch) {
-  // Three stages with two ways each: with the same hash everywhere, the second choice would follow from the first one.
+  // Three stages with two ways each: with the same hash everywhere, the second choice would follow from the
+  // first one.
   Topology topology;
   topology.profiles.push_back({.name = "profile"});
   topology.hosts = {{.name = "a"}, {.name = "b"}};
@@ -109,8 +110,8 @@ TEST(NetworkRoutes, BroadcastReachesEachHostOnceInSpiteOfLoops) {
   }
 }
 
-/// Three switches, each linked to the others and to a host. Links 0 to 2 lead to the hosts; links 3 to 5 join switches 0 and 1, 0 and 2,
-/// 1 and 2. Link `slow_link` is slow.
+/// Three switches, each linked to the others and to a host. Links 0 to 2 lead to the hosts; links 3 to 5 join
+/// switches 0 and 1, 0 and 2, 1 and 2. Link `slow_link` is slow.
 Topology triangle(std::size_t slow_link) {
   Topology topology;
   topology.profiles.push_back({.name = "profile"});
@@ -150,7 +151,8 @@ TEST(NetworkRoutes, BroadcastReachesAHostOnceWhenALinkOfTheTreeGoesDown) {
   EXPECT_EQ(network.frames_inside(), 0u);
 }
 
-// The frame has reached host 1, and is on its way to switch 2, from which the new tree leads to switch 0, and on to switch 1.
+// The frame has reached host 1, and is on its way to switch 2, from which the new tree leads to switch 0, and
+// on to switch 1.
 TEST(NetworkRoutes, BroadcastReachesAHostOnceWhenALinkOfTheTreeComesUp) {
   Network network(triangle(5), 1);
   attach_all(network);
@@ -230,8 +232,8 @@ TEST(NetworkRoutes, CountWhatALinkLosesThatGoesDown) {
   Network network(topology, 1);
   attach_all(network);
   Recorder sink;
-  // 1226 bytes take 10 us: they reach the switch from 110 us on, one each 10 us. At 200 us the tenth one arrives, nine are on
-  // the link to host 1, and none has reached it.
+  // 1226 bytes take 10 us: they reach the switch from 110 us on, one each 10 us. At 200 us the tenth one
+  // arrives, nine are on the link to host 1, and none has reached it.
   for (int i = 0; i < 30; ++i) network.send(host(0), make_frame({.size = 1226}), at(0ns));
   network.run_until(at(199us), sink);
   EXPECT_TRUE(network.is_up(link(1)));

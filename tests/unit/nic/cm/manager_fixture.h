@@ -1,4 +1,5 @@
-// ManagerTest: a communication manager alone, a consumer that writes down what it is told, and a peer who says anything.
+// ManagerTest: a communication manager alone, a consumer that writes down what it is told, and a peer who
+// says anything.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// What the communication manager writes into its messages, which requests it refuses, and how everything ends.
+// What the communication manager writes into its messages, which requests it refuses, and how everything
+// ends.
 #include <gtest/gtest.h>
 
 #include <chrono>

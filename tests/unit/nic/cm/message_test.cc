@@ -1,4 +1,5 @@
-// Messages of the connection manager: what others wrote, what tshark reads of ours, and what no peer should send.
+// Messages of the connection manager: what others wrote, what tshark reads of ours, and what no peer should
+// send.
 #include "nic/cm/message.h"
 
 #include <gtest/gtest.h>
@@ -295,7 +296,8 @@ Ece ece_in(std::span<const std::byte> bytes) {
   return req != nullptr ? req->ece : std::get<Rep>(message).ece;
 }
 
-// Where the kernel has it: CM_REQ_VENDOR_ID and CM_REP_VENDOR_ID_H, _M and _L of ibta_vol1_c12.h, attr_mod of ib_mad_hdr.
+// Where the kernel has it: CM_REQ_VENDOR_ID and CM_REP_VENDOR_ID_H, _M and _L of ibta_vol1_c12.h, attr_mod of
+// ib_mad_hdr.
 TEST(CmMessage, CarriesWhatIsOfferedBeyondTheStandard) {
   const Ece ece{.vendor_id = 0x010203, .options = 0x0a0b0c0d};
   const std::vector<std::pair<Message, Bytes>> rows = {

@@ -197,7 +197,8 @@ TEST(CommunicationManagerTime, IsNotExtendedByMraThatIsAboutSomethingElse) {
   }
 }
 
-// Linux waits as long as the ACK timeout in the REQ: a packet that is still on its way must not meet another connection.
+// Linux waits as long as the ACK timeout in the REQ: a packet that is still on its way must not meet another
+// connection.
 TEST(CommunicationManagerTime, KeepsTheQueuePairInTimewaitForTheAckTimeoutOfTheRequest) {
   const std::pair<Position, Duration> rows[] = {
       {Position::kTimewaitActive, code(Conversation::kOwnAckTimeout)},

@@ -9,7 +9,8 @@
 
 namespace urnic::nic::cm {
 
-/// One text for each of `mads` (REQ, REP, RTU, REJ, DREQ or DREP), as describe() has it. Empty without tshark.
+/// One text for each of `mads` (REQ, REP, RTU, REJ, DREQ or DREP), as describe() has it. Empty without
+/// tshark.
 std::vector<std::string> read_by_tshark(std::span<const Mad> mads);
 
 /// What describe() says, apart from flow label and rate of a REQ, which tshark 4.0 reads in wrong places.

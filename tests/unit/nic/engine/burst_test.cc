@@ -1,4 +1,5 @@
-// What a program posts in long runs, after which it polls at once, leaves in bursts; what others post leaves at once.
+// What a program posts in long runs, after which it polls at once, leaves in bursts; what others post leaves
+// at once.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whether the NIC's thread watches just then, and leaves the engine to us, is chance: so for so long there are
-/// further attempts.
+/// Whether the NIC's thread watches just then, and leaves the engine to us, is chance: so for so long there
+/// are further attempts.
 constexpr auto kPatience = 10s;
 /// It takes the NIC's thread that long to see that a program polls.
 constexpr auto kLongEnough = 300us;
@@ -189,7 +190,8 @@ TEST_P(BurstTest, DoesNotKeepAProgramWaitingThatLooksAtItsMemory) {
   }));
 }
 
-// A WRITE of data and one of a flag; then the program computes, or waits for what the peer writes. It polls at its next turn only.
+// A WRITE of data and one of a flag; then the program computes, or waits for what the peer writes. It polls
+// at its next turn only.
 TEST_P(BurstTest, LeavesNothingBehindOfAProgramThatDoesNotPollAtOnce) {
   constexpr int kRounds = 5;
   EXPECT_TRUE(succeeds([&] {
@@ -212,7 +214,8 @@ TEST_P(BurstTest, LeavesNothingBehindOfARunThatEndsAsTheLastOnesDid) {
   }));
 }
 
-// No acknowledgement comes that would say that it should have polled. One attempt proves little where others want the processor.
+// No acknowledgement comes that would say that it should have polled. One attempt proves little where others
+// want the processor.
 TEST_P(BurstTest, DoesNotKeepItWaitingAgainWhereThePeerIsFar) {
   int once = 0;   // of attempts in which it waited, those in which it waited no second time
   int again = 0;  // and the others

@@ -1,5 +1,5 @@
-// Two devices and congestion: marks are counted and answered by CNPs, CNPs are obeyed, requests and READ data are paced and other answers
-// are not.
+// Two devices and congestion: marks are counted and answered by CNPs, CNPs are obeyed, requests and READ data
+// are paced and other answers are not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -244,8 +244,8 @@ TEST_F(CongestionTest, RequestsLeaveAtTheRate) {
   constexpr std::size_t kBytes = 64 * 1024;
   write(kBytes);
   while (pair_->a().poll_text().empty() && pair_->clock.now() - begin < 1s) pair_->pass(100us);
-  // 64 packets of 1024 bytes, headers and 70 bytes around each, at 100 Mb/s: 5.7 ms; 0.1 ms are given away, and the last one
-  // waits for none.
+  // 64 packets of 1024 bytes, headers and 70 bytes around each, at 100 Mb/s: 5.7 ms; 0.1 ms are given away,
+  // and the last one waits for none.
   const transport::Duration took = pair_->clock.now() - begin;
   EXPECT_GE(took, 5400us);
   EXPECT_LT(took, 6100us);
@@ -342,7 +342,8 @@ TEST_F(CongestionTest, AQueuePairThatIsHeldBackEndsAtOnceInErr) {
   EXPECT_EQ(pair_->a().qp().endpoint().next_timeout(), transport::kNever);
 }
 
-// A packet takes longer than the ACK timeout lasts; who asked only now and then for an ACK would take each for lost.
+// A packet takes longer than the ACK timeout lasts; who asked only now and then for an ACK would take each
+// for lost.
 TEST_F(CongestionTest, ASlowRateIsNotTakenForLoss) {
   start(with_controller({.parameters = FixedParameters{.rate = 1}}), 8);
   write(16 * 1024);

@@ -104,8 +104,8 @@ TEST_F(DestroyTest, AnswersNobodyButThePeer) {
   EXPECT_EQ(pair.b().counter("rx_drop_unknown_qp"), 1u);
 }
 
-/// A sends a message of wr_id 1 and, right after it, a READ or an atomic of wr_id 2. B does both and destroys its queue
-/// pair, but all its answers were lost. Then nothing is lost any more, and A repeats.
+/// A sends a message of wr_id 1 and, right after it, a READ or an atomic of wr_id 2. B does both and destroys
+/// its queue pair, but all its answers were lost. Then nothing is lost any more, and A repeats.
 class DestroyBehindResponseTest : public testing::TestWithParam<transport::SendOperation> {};
 
 INSTANTIATE_TEST_SUITE_P(Operation, DestroyBehindResponseTest,

@@ -68,7 +68,8 @@ TEST_F(ReceiveAcknowledgement, ShowsAReceiveOfAnotherConnectionMeanwhile) {
   EXPECT_EQ(pair.b().poll_text(), "1 ok, 2 ok");
 }
 
-/// B's acknowledgement of a SEND cannot leave now: it would pass the responses of a READ before it, or the port is full.
+/// B's acknowledgement of a SEND cannot leave now: it would pass the responses of a READ before it, or the
+/// port is full.
 class AcknowledgementThatWaits : public testing::TestWithParam<bool> {
  protected:
   AcknowledgementThatWaits() {

@@ -68,7 +68,8 @@ TEST_F(MemoryTableTest, ReadsAndWritesTheBytesAtTheAddress) {
   EXPECT_EQ(memory_[11], std::byte{12});
 }
 
-// Where the processor can: parts of 1024 bytes and more that follow each other. A shorter one ends what is known.
+// Where the processor can: parts of 1024 bytes and more that follow each other. A shorter one ends what is
+// known.
 TEST_F(MemoryTableTest, GivesTheCrcOfLongPartsAsTheyAreRead) {
   if (best_crc_copy == nullptr)
     GTEST_SKIP() << "on this processor a copy and its CRC are one after the other";

@@ -75,7 +75,8 @@ class MulticastHost {
   std::vector<SentReport> sent_;
 };
 
-/// Frame `number` of pcap_fixtures/igmp_mld_linux.pcap, as Wireshark counts: host 1 is config_of_host(1), and a bridge asks.
+/// Frame `number` of pcap_fixtures/igmp_mld_linux.pcap, as Wireshark counts: host 1 is config_of_host(1), and
+/// a bridge asks.
 inline Bytes linux_multicast_frame(std::size_t number) {
   const auto frames = urnic::test::read_pcap(urnic::test::fixtures() / "igmp_mld_linux.pcap");
   return frames ? frames.value().at(number - 1).bytes : Bytes();

@@ -29,8 +29,8 @@ Bytes with_tag(Bytes frame, std::uint16_t vlan) {
   return frame;
 }
 
-/// The general query of IGMPv2 with another maximum response time, 0 of which make it version 1's. Its 8 bytes are 0x11, the
-/// code, the checksum, and zeros.
+/// The general query of IGMPv2 with another maximum response time, 0 of which make it version 1's. Its 8
+/// bytes are 0x11, the code, the checksum, and zeros.
 Bytes general_query(std::uint8_t code) {
   Bytes frame = linux_multicast_frame(kGeneralQuery2);
   frame.at(14 + 24 + 1) = static_cast<std::byte>(code);

@@ -200,8 +200,8 @@ TEST(Path, LeadsNowhereByDefault) {
   EXPECT_EQ(Path().header_bytes(), 0u);
 }
 
-/// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification. Of so
-/// many bytes at the packet's end it gets the CRC, and sees others.
+/// What the path makes of the packet in a captured frame, given its addresses, with its IPv4 identification.
+/// Of so many bytes at the packet's end it gets the CRC, and sees others.
 Bytes encapsulated_again(const Bytes& captured, std::size_t tail_bytes) {
   const Frame frame = taken_apart(captured);
   AddressVector address{.destination = frame.destination_gid()};

@@ -165,8 +165,8 @@ TEST_F(CompletionQueueTest, CanBeDestroyedWithCompletionsThatWereNotPublished) {
   queue = std::move(pair.a().device().create_cq(4, &channel, this).value());
 }
 
-// A queue pair that was reset gets no completions from before; the other queue pair loses none, in whatever order
-// they came.
+// A queue pair that was reset gets no completions from before; the other queue pair loses none, in whatever
+// order they came.
 TEST_F(CompletionQueueTest, ForgetsWhatAQueuePairHadCompletedWhenItIsReset) {
   pair.connect();
   pair.connect();

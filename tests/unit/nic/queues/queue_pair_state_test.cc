@@ -90,8 +90,8 @@ const std::map<QpType, Rules>& rules() {
         {{"SQD", "RTS"}, {{}, {"cur_state", "access", "min_rnr_timer"}}},
         {{"SQD", "SQD"},
          {{}, {"port", "av", "timeout", "max_dest_rd_atomic", "access", "pkey_index", "min_rnr_timer"}}}}},
-      // This type has the transitions of all types in the kernel. The kernel's table names only the port for it,
-      // and a rate limit.
+      // This type has the transitions of all types in the kernel. The kernel's table names only the port for
+      // it, and a rate limit.
       {QpType::kRawPacket,
        {{{"RESET", "INIT"}, {{"port"}, {}}},
         {{"INIT", "INIT"}, {{}, {}}},

@@ -250,8 +250,8 @@ TEST_F(XrcTest, WritesMemoryOfTheSharedQueuesProtectionDomain) {
   EXPECT_EQ(pair.b().memory()[500], std::byte{42});
 }
 
-/// A message of four packets goes into a queue that has a completion queue to itself. begin() lets only the first
-/// packet arrive; go_on() lets A send the rest again.
+/// A message of four packets goes into a queue that has a completion queue to itself. begin() lets only the
+/// first packet arrive; go_on() lets A send the rest again.
 class XrcInsideMessageTest : public XrcTest {
  protected:
   XrcInsideMessageTest() {

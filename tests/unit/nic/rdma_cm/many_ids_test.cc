@@ -14,8 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMany = 20'000;
-/// What takes some hundredths of a second when the work grows with the number of ids, and a minute when it grows with its
-/// square.
+/// What takes some hundredths of a second when the work grows with the number of ids, and a minute when it
+/// grows with its square.
 constexpr auto kSoon = 10s;
 
 class Stopwatch {

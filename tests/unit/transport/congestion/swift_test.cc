@@ -1,4 +1,5 @@
-// Swift: the window grows below the target delay, shrinks above it at most once in a round trip, and paces below a packet.
+// Swift: the window grows below the target delay, shrinks above it at most once in a round trip, and paces
+// below a packet.
 #include "transport/congestion/swift.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 constexpr Time kZero{1h};
 constexpr BitsPerSecond kLineRate = 10'000 * kMegabit;
 
-/// The rate is cut once, 5 us after kZero. Increases come each 300 us after that; the first one adds `rpg_ai_rate`.
+/// The rate is cut once, 5 us after kZero. Increases come each 300 us after that; the first one adds
+/// `rpg_ai_rate`.
 class DcqcnInFlight : public testing::Test {
  protected:
   DcqcnInFlight() {

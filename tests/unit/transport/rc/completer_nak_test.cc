@@ -31,8 +31,8 @@ TEST_F(RcCompleterNak, GoesBackToThePsnOfASequenceNak) {
   EXPECT_EQ(events_.losses(), 1u);
 }
 
-// The second NAK tells of what was lost before the requester went back: it uses up nothing, and the peer has as
-// long to acknowledge as after any other.
+// The second NAK tells of what was lost before the requester went back: it uses up nothing, and the peer has
+// as long to acknowledge as after any other.
 TEST_F(RcCompleterNak, LeavesTheWholeAckTimeoutToWhatIsSentAgain) {
   post({send_wr(1, 10), send_wr(2, 11), send_wr(3, 12)});
   sent();

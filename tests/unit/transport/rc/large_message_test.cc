@@ -178,7 +178,8 @@ class RcLargeRead : public RcLargeMessage, public ::testing::WithParamInterface<
 INSTANTIATE_TEST_SUITE_P(Mtu, RcLargeRead, ::testing::Values(PathMtu::k256, PathMtu::k4096),
                          [](const auto& mtu) { return std::to_string(bytes(mtu.param)); });
 
-// Its PSNs may be half of all PSNs: the repeated request is then as far in the past as a PSN can be (fact 39).
+// Its PSNs may be half of all PSNs: the repeated request is then as far in the past as a PSN can be (fact
+// 39).
 TEST_P(RcLargeRead, IsNoNewRequestWhenItComesAgain) {
   arrives(read_request(Psn(100), kLength, kHuge));
   poll_quickly();

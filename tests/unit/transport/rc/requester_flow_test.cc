@@ -97,7 +97,8 @@ TEST_F(RcRequesterFlow, SendsNoMoreReadsThanThePeerAnswersAtOnce) {
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), 10)));
 }
 
-// Programs that leave max_rd_atomic at 0 can READ over ConnectX. With a limit of 0 they would wait forever, and get no error.
+// Programs that leave max_rd_atomic at 0 can READ over ConnectX. With a limit of 0 they would wait forever,
+// and get no error.
 TEST_F(RcRequesterFlow, TakesALimitOfNoReadsForOne) {
   config_.max_reads_in_flight = 0;
   connect();

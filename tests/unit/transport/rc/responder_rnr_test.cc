@@ -93,7 +93,8 @@ TEST_F(RcResponderRnr, AsksOnceForARepetitionThatWasLost) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
-// The timer may be shorter than the way: what comes for the first time may have left before the RNR NAK arrived.
+// The timer may be shorter than the way: what comes for the first time may have left before the RNR NAK
+// arrived.
 TEST_F(RcResponderRnr, IsSilentAboutPacketsThatCrossedTheNak) {
   peer_sends(send_message(Psn(100), payload(2000), kMtu));
   EXPECT_THAT(sent(), ElementsAre(rnr_nak(20, Psn(100), 0)));
@@ -128,7 +129,8 @@ TEST_F(RcResponderRnr, AsksForTheRepetitionAlsoAfterItWasRefusedAgain) {
   }
 }
 
-// The program posts a receive while packets that follow the refused one are on their way: none of them may take it.
+// The program posts a receive while packets that follow the refused one are on their way: none of them may
+// take it.
 TEST_F(RcResponderRnr, DoesNotTakeALaterPacketBeforeTheRefusedOne) {
   peer_sends(send_only(Psn(100), payload(10)));
   sent();

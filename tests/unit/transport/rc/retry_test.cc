@@ -239,7 +239,8 @@ TEST_F(RcRetry, CountsAnewAfterProgress) {
   EXPECT_EQ(endpoint_.state(), QpState::kError);
 }
 
-// The port may be full meanwhile: a timer of which nothing is under way would use up a retry that was never made.
+// The port may be full meanwhile: a timer of which nothing is under way would use up a retry that was never
+// made.
 TEST_F(RcRetry, RunsNoTimerForWhatIsStillToBeSentAgain) {
   connect();
   post({send_wr(1, 10), send_wr(2, 10), send_wr(3, 10)});

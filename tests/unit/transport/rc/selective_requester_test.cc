@@ -98,7 +98,8 @@ TEST_F(RcSelectiveRequester, LeavesOutWhatCameAfterAll) {
   EXPECT_EQ(sent_psns(), (std::vector<std::uint32_t>{200, 201}));
 }
 
-// The READ was to be asked again, and its answer came while the port was full: then only what is under way is left, PSN 202.
+// The READ was to be asked again, and its answer came while the port was full: then only what is under way is
+// left, PSN 202.
 TEST_F(RcSelectiveRequester, RunsItsTimerWhenNothingIsLeftToBeSentAgain) {
   connect();
   post(read_wr(7, 2 * kMtu));
@@ -123,7 +124,8 @@ TEST_F(RcSelectiveRequester, SendsEverythingAgainOnceWhenThePeerHoldsNothing) {
   EXPECT_THAT(sent(), IsEmpty());
 }
 
-// The network has doubled the NAK, and brings between the two the answer to a READ that the peer executed before.
+// The network has doubled the NAK, and brings between the two the answer to a READ that the peer executed
+// before.
 TEST_F(RcSelectiveRequester, SendsEverythingAgainOnceThoughAnEarlierAnswerCame) {
   connect();
   post(read_wr(7, 10));
@@ -149,8 +151,8 @@ TEST_F(RcSelectiveRequester, TakesNothingFromAnOldNak) {
   EXPECT_EQ(count(Counter::kPacketSequenceError), 1u);
 }
 
-// A READ waits for its answer, so the old NAK is not older than everything outstanding. Its bitmap counts from another PSN: if it
-// counted from the last NAK's, it would say that 205 is held.
+// A READ waits for its answer, so the old NAK is not older than everything outstanding. Its bitmap counts
+// from another PSN: if it counted from the last NAK's, it would say that 205 is held.
 TEST_F(RcSelectiveRequester, SendsAgainWhatAnOldNakOnlySeemsToHold) {
   connect();
   post(read_wr(1, 10));
@@ -214,7 +216,8 @@ TEST_F(RcSelectiveRequester, AsksAfterAnRnrNakForNoReadThatIsBeingAnswered) {
   EXPECT_THAT(sent(), ElementsAre(read_request(Psn(202), kMtu, kShared + kMtu)));
 }
 
-// The READ was the last request that the ACK timer sent again. It was taken for lost again, and its answer comes before it leaves.
+// The READ was the last request that the ACK timer sent again. It was taken for lost again, and its answer
+// comes before it leaves.
 TEST_F(RcSelectiveRequester, AsksAfterTheAckTimerForNoReadThatIsBeingAnswered) {
   connect_and_send(1);
   post(read_wr(1, 3 * kMtu));
@@ -284,7 +287,8 @@ TEST_F(RcSelectiveRequester, AsksNotAgainForAReadWhoseRequestThePeerHolds) {
   EXPECT_THAT(sent(), ElementsAre(first[0]));
 }
 
-// The WRITE was executed, which the response to the second READ says; the second READ is asked again, as with go-back-N.
+// The WRITE was executed, which the response to the second READ says; the second READ is asked again, as with
+// go-back-N.
 TEST_F(RcSelectiveRequester, AsksAgainForAnswersThatWereLostAndSendsNothingElse) {
   connect();
   post({read_wr(1, 2000), write_wr(2, 10), read_wr(3, 10)});
@@ -298,8 +302,8 @@ TEST_F(RcSelectiveRequester, AsksAgainForAnswersThatWereLostAndSendsNothingElse)
   EXPECT_EQ(again[1], first[2]);
 }
 
-// The peer held the last packet, refused it for lack of a receive, and the RNR NAK was lost. We requested an answer again meanwhile,
-// but the last packet was not sent again.
+// The peer held the last packet, refused it for lack of a receive, and the RNR NAK was lost. We requested an
+// answer again meanwhile, but the last packet was not sent again.
 TEST_F(RcSelectiveRequester, SendsAgainWhatIsNotHeldAnyMoreWhileItWaitsForAnAnswer) {
   connect();
   post({read_wr(1, 10), write_wr(2, 10), write_wr(3, 10)});

@@ -1,4 +1,5 @@
-// Selective repeat at the responder: what it holds, when it executes it, and what it says (recovery/SELECTIVE_REPEAT.md).
+// Selective repeat at the responder: what it holds, when it executes it, and what it says
+// (recovery/SELECTIVE_REPEAT.md).
 #include <initializer_list>
 
 #include "tests/support/qp_fixture.h"
@@ -103,7 +104,8 @@ TEST_F(RcSelectiveResponder, HoldsAWholeReachOfPackets) {
   EXPECT_EQ(endpoint_.next_receive_psn(), Psn(0x81));
 }
 
-// A packet that was too far ahead is forgotten when the expected one comes: no NAK is owed, and the ACK says so.
+// A packet that was too far ahead is forgotten when the expected one comes: no NAK is owed, and the ACK says
+// so.
 TEST_F(RcSelectiveResponder, AcknowledgesInsteadOfTheNakThatTheExpectedPacketMadeWrong) {
   connect();
   peer_sends({write(400), write(100).asking_for_ack(false)});

@@ -102,7 +102,8 @@ TEST(MulticastMac, TakesTheLow23BitsOfAnIpv4Group) {
 }
 
 TEST(MulticastMac, TakesTheLow32BitsOfAnIpv6Group) {
-  // arp_nd_linux.pcap, frame 9: the solicitation for fd09::2 goes to ff02::1:ff00:2, in a frame to 33:33:ff:00:00:02.
+  // arp_nd_linux.pcap, frame 9: the solicitation for fd09::2 goes to ff02::1:ff00:2, in a frame to
+  // 33:33:ff:00:00:02.
   const Ipv6Address group = solicited_node_multicast(*Ipv6Address::parse("fd09::2"));
   EXPECT_EQ(to_string(group), "ff02::1:ff00:2");
   EXPECT_EQ(to_string(multicast_mac(group)), "33:33:ff:00:00:02");

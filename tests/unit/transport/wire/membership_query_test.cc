@@ -1,5 +1,5 @@
-// Queries of IGMP and MLD from a Linux bridge (pcap_fixtures/igmp_mld_linux.pcap), with the values that tshark shows, and what is
-// wrong with changed ones.
+// Queries of IGMP and MLD from a Linux bridge (pcap_fixtures/igmp_mld_linux.pcap), with the values that
+// tshark shows, and what is wrong with changed ones.
 #include <gtest/gtest.h>
 
 #include <optional>

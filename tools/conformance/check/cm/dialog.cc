@@ -75,8 +75,8 @@ bool CmDialog::is_over(std::int64_t now_ns) const {
 }
 
 // A side that is asked again answers again. That is no repetition of its own and leaves its timer alone. The
-// first REP starts the timer. But after a repeated REQ, the REP that we see may not be the first: the first may
-// have been lost.
+// first REP starts the timer. But after a repeated REQ, the REP that we see may not be the first: the first
+// may have been lost.
 bool CmDialog::may_be_answer(CmSide side, CmKind kind) const {
   const Said& request = said(other(side), CmKind::kRequest);
   const bool is_first_of_one = said(side, kind).count == 0 && request.unanswered == 1;

@@ -23,8 +23,8 @@ struct CmStep {
   std::optional<FlowKey> ends;             ///< DREQ or DREP: no requests come in this flow any more
 };
 
-/// Judges each message by the messages before it. A message that was captured may still get lost on the way from
-/// there to its receiver, so it proves nothing about the receiver: only a side's own messages bind it.
+/// Judges each message by the messages before it. A message that was captured may still get lost on the way
+/// from there to its receiver, so it proves nothing about the receiver: only a side's own messages bind it.
 class CmDialog {
  public:
   /// A dialog begins with a REQ, or with a SIDR_REQ.

@@ -89,8 +89,8 @@ void CnpSpacing::on_cnp(std::uint32_t flow, const FlowKey& key, std::uint64_t nu
   }
 }
 
-// Two CNPs that leave as they should may be nearer to each other at the place of capture: time stamps are of microseconds, or the
-// first one waited for its turn on the link.
+// Two CNPs that leave as they should may be nearer to each other at the place of capture: time stamps are of
+// microseconds, or the first one waited for its turn on the link.
 void CnpSpacing::judge(std::uint32_t flow, const Last& last, const Last& now) {
   constexpr std::int64_t kTimeStampNs = 1000;
   const std::int64_t allowed = std::max(kTimeStampNs, policy_.cnp_spacing_ns / 16);

@@ -88,8 +88,8 @@ void Notifications::on_sequence_nak(std::uint32_t flow, Record& record, const Se
   record.newest_nak_frame = 0;
 }
 
-// One marked packet is answered by one CNP at most, and not much later. As long as it is not known which flow a CNP is for, a mark between
-// its addresses will do.
+// One marked packet is answered by one CNP at most, and not much later. As long as it is not known which flow
+// a CNP is for, a mark between its addresses will do.
 bool Notifications::is_explained(const Record& record, std::optional<std::uint32_t> peer,
                                  std::int64_t time_ns) const {
   if (peer) {

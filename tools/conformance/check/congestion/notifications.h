@@ -14,8 +14,8 @@
 
 namespace urnic::check {
 
-/// Takes packets with a right ICRC. Memory grows with the number of flows. Nothing is certain here: switches after the place of
-/// capture may mark packets, and CNPs may get lost before it.
+/// Takes packets with a right ICRC. Memory grows with the number of flows. Nothing is certain here: switches
+/// after the place of capture may mark packets, and CNPs may get lost before it.
 class Notifications {
  public:
   Notifications(Findings& findings, const CongestionPolicy& policy)

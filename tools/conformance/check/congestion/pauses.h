@@ -28,10 +28,12 @@ struct Pauser {
   std::array<PauseCounts, kPriorities + 1> counts{};
 };
 
-/// Takes the frames of one link. Pause frames are not forwarded: each is sent by one end of the link and stops the other.
+/// Takes the frames of one link. Pause frames are not forwarded: each is sent by one end of the link and
+/// stops the other.
 ///
-/// Which end sent a RoCE frame follows from its addresses if one end is a host whose addresses are known: from the policy, or because all frames
-/// have one address, or because it sends pause frames from that address itself. Judged with a link rate only.
+/// Which end sent a RoCE frame follows from its addresses if one end is a host whose addresses are known:
+/// from the policy, or because all frames have one address, or because it sends pause frames from that
+/// address itself. Judged with a link rate only.
 class Pauses {
  public:
   Pauses(Findings& findings, const CongestionPolicy& policy);
@@ -83,7 +85,8 @@ class Pauses {
   std::vector<Pauser> pausers_;
   std::array<State, 2> states_{};
   std::uint64_t others_ = 0;
-  /// The addresses that every RoCE frame so far has at one end; one of them is the host's, if the link has a host.
+  /// The addresses that every RoCE frame so far has at one end; one of them is the host's, if the link has a
+  /// host.
   struct Host {
     Mac mac;
     bool is_possible = false;

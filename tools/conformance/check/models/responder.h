@@ -52,7 +52,8 @@ class ResponderModel {
   void on_fatal_nak(const Seen& seen);
   void on_read_response(const Seen& seen);
   void on_atomic_answer(const Seen& seen);
-  /// One packet was all of the answer: it closes a hole, and moves on unless it came before. `ahead` as in advance_to().
+  /// One packet was all of the answer: it closes a hole, and moves on unless it came before. `ahead` as in
+  /// advance_to().
   void on_whole_answer(const Seen& seen, std::uint32_t ahead);
   /// An answer with MSN to what is acknowledged already.
   void on_repeated_answer(const Seen& seen);
@@ -62,15 +63,15 @@ class ResponderModel {
   bool is_unsent(const Seen& seen);
   void complain_of_unsent(const Seen& seen, Rule rule, std::string expected);
 
-  /// Moves on to `psn`, answered by `seen`; what was skipped on the way is judged, and the MSN, which may be `ahead` as
-  /// MsnModel::on_msn() says.
+  /// Moves on to `psn`, answered by `seen`; what was skipped on the way is judged, and the MSN, which may be
+  /// `ahead` as MsnModel::on_msn() says.
   void advance_to(Psn psn, const Seen& seen, bool with_msn, std::uint32_t ahead);
   Range range_to(Psn psn, const Seen& seen);
   void judge_missing(const Range& range, const Seen& seen, bool with_msn);
   void note_lost_answer(const RequestEntry& entry, const Seen& seen);
   std::uint32_t messages_behind(Psn psn);
-  /// READs and atomics only: the answer to a repeated request also counts later ones whose own answers got lost before
-  /// the capture.
+  /// READs and atomics only: the answer to a repeated request also counts later ones whose own answers got
+  /// lost before the capture.
   std::uint32_t fetches_behind(Psn psn);
   void sample_rtt(const Seen& seen, const RequestEntry& entry);
   void refuse(const Seen& seen, AnswerKind kind, std::int64_t wait_ns);

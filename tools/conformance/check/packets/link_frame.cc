@@ -17,7 +17,8 @@ Mac mac_at(ByteView bytes, std::size_t at) {
   return mac;
 }
 
-// Fact A3 of the notes on congestion: opcode, vector of classes, eight times with class 0 first. 802.3x has one time.
+// Fact A3 of the notes on congestion: opcode, vector of classes, eight times with class 0 first. 802.3x has
+// one time.
 std::optional<PauseFrame> parse_pause(ByteView control) {
   constexpr std::size_t kTimesAt = 4;
   if (control.size() >= 4 && load_u16(control, 0) == kPauseAll) {

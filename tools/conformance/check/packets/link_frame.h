@@ -32,7 +32,8 @@ struct PauseFrame {
 struct LinkFrame {
   Mac destination;
   Mac source;
-  /// The outermost VLAN tag's, else what the DSCP maps to (3 and 26: 3, 4: 4, 48: 6, others: 0), else 0. Switches may map otherwise.
+  /// The outermost VLAN tag's, else what the DSCP maps to (3 and 26: 3, 4: 4, 48: 6, others: 0), else 0.
+  /// Switches may map otherwise.
   std::uint8_t priority = 0;
   std::optional<PauseFrame> pause{};  ///< if it is one, to the group 01:80:c2:00:00:01
 };

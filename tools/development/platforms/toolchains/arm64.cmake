@@ -1,4 +1,5 @@
-# For arm64, out of Debian's packages for it (tools/development/platforms/arm64 installs them). CMake runs what was built in emulation.
+# For arm64, out of Debian's packages for it (tools/development/platforms/arm64 installs them). CMake runs
+# what was built in emulation.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -106,7 +106,8 @@
     pen.lineCap = "butt";
   }
 
-  // The boxes that words beside the line fill, from and to along it: short ones, because a long one that leans is mostly empty.
+  // The boxes that words beside the line fill, from and to along it: short ones, because a long one that
+  // leans is mostly empty.
   function boxesOf(one, angle, from, to, beside) {
     const pieces = Math.max(1, Math.ceil((Math.abs(to - from) * Math.abs(Math.sin(angle))) / 4));
     return d3.range(pieces).map((at) => boxOf(one, angle, from + ((to - from) * at) / pieces, from + ((to - from) * (at + 1)) / pieces, beside));
@@ -132,8 +133,8 @@
       [packet.payload ? view.bytes(packet.payload) : "", `11px ${family}`, "quiet"]].filter(([text]) => text);
   }
 
-  // Stands beside the line, near the sender, and leans as the line does unless that is too steep. Answers have it below: what
-  // they answer comes in above.
+  // Stands beside the line, near the sender, and leans as the line does unless that is too steep. Answers
+  // have it below: what they answer comes in above.
   function drawLabel(pen, place, one, isStrong) {
     const packet = view.data.packets[one.packet];
     const isRight = one.x2 > one.x1, towards = isRight ? 1 : -1;

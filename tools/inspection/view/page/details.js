@@ -1,4 +1,5 @@
-// What is known of the selected packet or note: where it was seen, verdicts, jumps, every field with its bytes.
+// What is known of the selected packet or note: where it was seen, verdicts, jumps, every field with its
+// bytes.
 (function (view) {
   const { element } = view;
   let fieldName = "BTH.PSN"; // stays chosen from packet to packet

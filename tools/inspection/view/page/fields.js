@@ -59,7 +59,8 @@
     }));
   }
 
-  // `bytes` ends with the headers; some writers add the four bytes of the ICRC to it. Either way: headers apart from ICRC.
+  // `bytes` ends with the headers; some writers add the four bytes of the ICRC to it. Either way: headers
+  // apart from ICRC.
   function split(packet) {
     let headers = packet.bytes || "";
     const icrc = packet.icrc || "";

@@ -1,4 +1,5 @@
-// Signs for packets and notes. Each has a form of its own beside its colour, so that no reader has to tell colours apart.
+// Signs for packets and notes. Each has a form of its own beside its colour, so that no reader has to tell
+// colours apart.
 (function (view) {
   // How a packet is drawn: a colour of page.css, a dash, a width, a sign in a frame, and how its arrow ends.
   function styleOf(packet) {
@@ -44,7 +45,8 @@
       return [x + size * Math.cos(angle), y + size * Math.sin(angle)];
     });
 
-  // The frames of the letters: NAK a diamond, RNR a triangle, CNP a circle, CM a square, a wrong ICRC a hexagon.
+  // The frames of the letters: NAK a diamond, RNR a triangle, CNP a circle, CM a square, a wrong ICRC a
+  // hexagon.
   function frame(pen, sign, x, y) {
     pen.beginPath();
     if (sign === "N") polygon(pen, around(x, y, 10, 4, 0));

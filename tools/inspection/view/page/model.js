@@ -51,7 +51,8 @@
         if (packet !== undefined) placeOf(packet.connection).findings.add(index);
       }
     });
-    if (rest === undefined && connections.length === 0) placeOf(undefined); // a page without packets has an empty one
+    // a page without packets has an empty one
+    if (rest === undefined && connections.length === 0) placeOf(undefined);
     if (rest !== undefined) connections.push(rest);
     return connections;
   }

@@ -38,7 +38,8 @@
     return `${text.slice(0, length)}…`;
   }
 
-  // Words of what matters most come first; the others where they are free. "+3": so many of the kind have no words of their own.
+  // Words of what matters most come first; the others where they are free. "+3": so many of the kind have no
+  // words of their own.
   function placeWords(signs) {
     const placed = [];
     const free = (sign) => placed.every((other) => Math.abs(other.y - sign.y) >= lineHeight);

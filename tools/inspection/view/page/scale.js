@@ -1,4 +1,5 @@
-// Time to place and back. A place is a time from which pauses may have been cut: the ladder and the plots share it.
+// Time to place and back. A place is a time from which pauses may have been cut: the ladder and the plots
+// share it.
 (function (view) {
   // A pause longer than so many usual steps, or flights, is cut to that length.
   const pauseInSteps = 5, pauseInFlights = 2;

@@ -1,4 +1,5 @@
-// Search: `psn 7` or `7`, `frame 12`, `wr 0x1`, `qp 17`, and words of labels, comments and notes. All of them must fit.
+// Search: `psn 7` or `7`, `frame 12`, `wr 0x1`, `qp 17`, and words of labels, comments and notes. All of them
+// must fit.
 (function (view) {
   const search = { matches: new Set(), noteMatches: new Set(), results: [], run, next, isActive: () => search.results.length > 0 };
 

@@ -3,7 +3,8 @@
   const made = new Map();
   const further = (a, b) => ((a - b + 0x1800000) & 0xffffff) - 0x800000; // PSNs wrap at 2^24
 
-  // Requests that were sent and are not acknowledged, as the packets show it; where the NIC noted it, as it did.
+  // Requests that were sent and are not acknowledged, as the packets show it; where the NIC noted it, as it
+  // did.
   function inFlight(lane, end) {
     const noted = { times: [], values: [] };
     for (const index of lane.note) {
@@ -56,7 +57,8 @@
     return { times, bytes };
   }
 
-  // From a request to its first answer, where one clock saw both. Without repeated requests: an answer to them does not say which one it is to.
+  // From a request to its first answer, where one clock saw both. Without repeated requests: an answer to
+  // them does not say which one it is to.
   function roundTrips(lane) {
     const trips = { times: [], values: [], ends: [], packets: [] };
     for (let at = 0; at < lane.size; ++at) {

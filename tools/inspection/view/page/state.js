@@ -123,7 +123,8 @@
   function draw() {
     const box = view.byId("state");
     if (!view.lane) return;
-    const time = view.cursor === undefined ? view.range.targetTimes()[1] : view.cursor; // without a cursor: where the screen ends
+    // without a cursor: where the screen ends
+    const time = view.cursor === undefined ? view.range.targetTimes()[1] : view.cursor;
     const both = [0, 1].map((end) => at(end, time));
     const names = [...new Set([...order, "sentPsn", "ackedPsn", "expected", "answeredPsn", "seenMsn", ...both.flatMap(({ members }) => [...members.keys()])])]
       .filter((name) => both.some(({ members }) => members.has(name)));

@@ -80,7 +80,8 @@ class LocalSender {
     sendto(socket_.get(), datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&to),
            bytes());
   }
-  /// Sends `ib` with the ICRC that the receiver expects, without IP and UDP headers. Returns the whole IP packet.
+  /// Sends `ib` with the ICRC that the receiver expects, without IP and UDP headers. Returns the whole IP
+  /// packet.
   Bytes send_with_icrc(std::span<const std::byte> ib, std::uint16_t port) const {
     sockaddr_storage own{};
     socklen_t size = sizeof own;
