@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Complains about C++ that clang-format would write in another way.
+"""Complains about C++ and JavaScript that clang-format would write in another way.
 
     check_formatting.py [ROOT]
 
@@ -15,6 +15,7 @@ import sys
 
 VERSION = "14"
 FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools", "tests")
+SUFFIXES = (".cc", ".h", ".js")
 FILES_AT_ONCE = 32
 
 
@@ -43,7 +44,7 @@ def main():
     if program is None:
         print(f"skipped: clang-format {VERSION} is not installed (tools/install-packages format)")
         return 77
-    files = sorted(str(path) for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in (".cc", ".h"))
+    files = sorted(str(path) for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
     if not files:
         print(f"no source files below {root}")
         return 1

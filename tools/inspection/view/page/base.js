@@ -2,51 +2,61 @@
 "use strict";
 window.view = {};
 
-(function (view) {
-  // Captures are hostile: text goes into the page as text only. No file of the page writes HTML from data.
-  view.element = function (tag, attributes, ...children) {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (value === undefined || value === null || value === false) continue;
-      if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-      else if (name === "class") made.className = value;
-      else made.setAttribute(name, value === true ? "" : value);
-    }
-    made.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
-    return made;
-  };
+(function(view) {
+// Captures are hostile: text goes into the page as text only. No file of the page writes HTML from data.
+view.element = function(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on"))
+      made.addEventListener(name.slice(2), value);
+    else if (name === "class")
+      made.className = value;
+    else
+      made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== undefined && child !== null && child !== false));
+  return made;
+};
 
-  view.byId = (id) => document.getElementById(id);
+view.byId = (id) => document.getElementById(id);
 
-  // Names in data may be "__proto__" or "constructor".
-  view.own = (object, name) =>
+// Names in data may be "__proto__" or "constructor".
+view.own = (object, name) =>
     object && Object.prototype.hasOwnProperty.call(object, name) ? object[name] : undefined;
 
-  view.list = (value) => (Array.isArray(value) ? value : []);
-  view.isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+view.list = (value) => (Array.isArray(value) ? value : []);
+view.isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
-  // Code that changes something tells it here; code that shows it listens.
-  view.events = d3.dispatch("connection", "range", "scale", "cursor", "select", "filter", "search", "theme", "resize");
-  view.tell = (what) => view.events.call(what);
-  view.listen = (what, name, action) => {
-    for (const word of what.split(" ")) view.events.on(`${word}.${name}`, action);
+// Code that changes something tells it here; code that shows it listens.
+view.events =
+    d3.dispatch("connection", "range", "scale", "cursor", "select", "filter", "search", "theme", "resize");
+view.tell = (what) => view.events.call(what);
+view.listen = (what, name, action) => {
+  for (const word of what.split(" ")) view.events.on(`${word}.${name}`, action);
+};
+
+// Runs the action once before the next frame, however often it is requested.
+view.oncePerFrame = function(action) {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      action();
+    });
   };
+};
 
-  // Runs the action once before the next frame, however often it is requested.
-  view.oncePerFrame = function (action) {
-    let isWaiting = false;
-    return () => {
-      if (isWaiting) return;
-      isWaiting = true;
-      requestAnimationFrame(() => { isWaiting = false; action(); });
-    };
-  };
+view.say = (text) => {
+  view.byId("say").textContent = text;
+};
+view.count = (number, one, many) =>
+    `${number.toLocaleString("en")} ${number === 1 ? one : many || `${one}s`}`;
 
-  view.say = (text) => { view.byId("say").textContent = text; };
-  view.count = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many || `${one}s`}`;
-
-  view.bytes = function (number) {
-    if (number < 10000) return `${number} B`;
-    return `${d3.format(".3~s")(number)}B`;
-  };
+view.bytes = function(number) {
+  if (number < 10000) return `${number} B`;
+  return `${d3.format(".3~s")(number)}B`;
+};
 })(window.view);

@@ -50,7 +50,8 @@
         if (shown[next][1] < shown[lowest][1]) lowest = next;
         if (shown[next][1] > shown[highest][1]) highest = next;
       }
-      for (const at of [...new Set([i, lowest, highest, next - 1])].sort((one, other) => one - other)) kept.push(shown[at]);
+      for (const at of [...new Set([i, lowest, highest, next - 1])].sort((one, other) => one - other))
+        kept.push(shown[at]);
       i = next;
     }
     return kept;
@@ -59,38 +60,83 @@
   function makePanel([metric, title, unit]) {
     const all = data.series.filter((one) => one.metric === metric);
     if (all.length === 0) return;
-    const byHighest = [...all].sort((a, b) => d3.max(b.samples, (s) => s[1]) - d3.max(a.samples, (s) => s[1]));
+    const byHighest =
+        [...all].sort((a, b) => d3.max(b.samples, (s) => s[1]) - d3.max(a.samples, (s) => s[1]));
     const kept = new Set(byHighest.slice(0, MOST_LINES));
     const lines = all.filter((one) => kept.has(one)).map((one, i) => ({
-      ...one, colour: COLOURS[i % COLOURS.length], dash: i < COLOURS.length ? null : "5 3", isShown: true,
-    }));
+                                                           ...one,
+                                                           colour: COLOURS[i % COLOURS.length],
+                                                           dash: i < COLOURS.length ? null : "5 3",
+                                                           isShown: true,
+                                                         }));
     const panel = d3.select("#panels").append("section").attr("class", "panel").attr("data-metric", metric);
     panel.append("h2").text(title);
     panel.append("p").attr("class", "unit").text(unit);
-    const svg = panel.append("svg").attr("viewBox", `0 0 ${WIDTH} ${HEIGHT}`).attr("role", "img").attr("aria-label", title);
+    const svg = panel.append("svg")
+                    .attr("viewBox", `0 0 ${WIDTH} ${HEIGHT}`)
+                    .attr("role", "img")
+                    .attr("aria-label", title);
     const self = {
-      lines, svg, y: d3.scaleLinear().range([HEIGHT - BOTTOM, TOP]),
+      lines,
+      svg,
+      y: d3.scaleLinear().range([HEIGHT - BOTTOM, TOP]),
       xAxis: svg.append("g").attr("class", "axis").attr("transform", `translate(0,${HEIGHT - BOTTOM})`),
       yAxis: svg.append("g").attr("class", "axis").attr("transform", `translate(${LEFT},0)`),
-      cursor: svg.append("line").attr("class", "cursor").attr("y1", TOP).attr("y2", HEIGHT - BOTTOM).style("display", "none"),
-      brush: svg.append("rect").attr("class", "brush").attr("y", TOP).attr("height", HEIGHT - TOP - BOTTOM).attr("width", 0),
+      cursor: svg.append("line")
+                  .attr("class", "cursor")
+                  .attr("y1", TOP)
+                  .attr("y2", HEIGHT - BOTTOM)
+                  .style("display", "none"),
+      brush: svg.append("rect")
+                 .attr("class", "brush")
+                 .attr("y", TOP)
+                 .attr("height", HEIGHT - TOP - BOTTOM)
+                 .attr("width", 0),
     };
-    svg.append("clipPath").attr("id", `clip-${metric}`).append("rect").attr("x", LEFT).attr("y", 0).attr("width", WIDTH - LEFT - RIGHT).attr("height", HEIGHT);
-    self.paths = svg.append("g").attr("clip-path", `url(#clip-${metric})`).selectAll("path").data(lines).join("path")
-      .attr("class", "line").attr("stroke", (line) => line.colour).attr("stroke-dasharray", (line) => line.dash);
+    svg.append("clipPath")
+        .attr("id", `clip-${metric}`)
+        .append("rect")
+        .attr("x", LEFT)
+        .attr("y", 0)
+        .attr("width", WIDTH - LEFT - RIGHT)
+        .attr("height", HEIGHT);
+    self.paths = svg.append("g")
+                     .attr("clip-path", `url(#clip-${metric})`)
+                     .selectAll("path")
+                     .data(lines)
+                     .join("path")
+                     .attr("class", "line")
+                     .attr("stroke", (line) => line.colour)
+                     .attr("stroke-dasharray", (line) => line.dash);
     const legend = panel.append("div").attr("class", "legend");
-    self.names = legend.selectAll("button").data(lines).join("button").attr("type", "button").attr("aria-pressed", "true")
-      .on("click", function (line) {
-        line.isShown = !line.isShown;
-        d3.select(this).attr("aria-pressed", String(line.isShown));
-        draw(self);
-      });
-    self.names.append("svg").attr("width", 22).attr("height", 8).append("line").attr("x2", 22).attr("y1", 4).attr("y2", 4)
-      .attr("stroke", (line) => line.colour).attr("stroke-width", 2).attr("stroke-dasharray", (line) => line.dash);
+    self.names = legend.selectAll("button")
+                     .data(lines)
+                     .join("button")
+                     .attr("type", "button")
+                     .attr("aria-pressed", "true")
+                     .on("click", function(line) {
+                       line.isShown = !line.isShown;
+                       d3.select(this).attr("aria-pressed", String(line.isShown));
+                       draw(self);
+                     });
+    self.names.append("svg")
+        .attr("width", 22)
+        .attr("height", 8)
+        .append("line")
+        .attr("x2", 22)
+        .attr("y1", 4)
+        .attr("y2", 4)
+        .attr("stroke", (line) => line.colour)
+        .attr("stroke-width", 2)
+        .attr("stroke-dasharray", (line) => line.dash);
     self.names.append("span").text((line) => line.of);
     self.values = self.names.append("span").attr("class", "value");
     if (all.length > lines.length) {
-      panel.append("p").attr("class", "more").text(`${all.length - lines.length} more with lower peaks are not drawn; the file of --series has them.`);
+      panel.append("p")
+          .attr("class", "more")
+          .text(`${
+              all.length -
+              lines.length} more with lower peaks are not drawn; the file of --series has them.`);
     }
     listen(self);
     panels.push(self);
@@ -99,10 +145,12 @@
   function draw(self) {
     const shown = self.lines.filter((line) => line.isShown).map((line) => visible(line.samples));
     self.y.domain([0, d3.max(shown, (samples) => d3.max(samples, (sample) => sample[1])) || 1]).nice(4);
-    const path = d3.line().x((sample) => x(sample[0])).y((sample) => self.y(sample[1])).curve(d3.curveStepAfter);
+    const path =
+        d3.line().x((sample) => x(sample[0])).y((sample) => self.y(sample[1])).curve(d3.curveStepAfter);
     self.paths.attr("d", (line) => (line.isShown ? path(visible(line.samples)) : null));
     const unit = end >= 2e6 ? [1e6, "s"] : end >= 2e3 ? [1e3, "ms"] : [1, "µs"];
-    self.xAxis.call(d3.axisBottom(x).ticks(8).tickFormat((time) => `${+(time / unit[0]).toPrecision(6)} ${unit[1]}`));
+    self.xAxis.call(
+        d3.axisBottom(x).ticks(8).tickFormat((time) => `${+ (time / unit[0]).toPrecision(6)} ${unit[1]}`));
     self.yAxis.call(d3.axisLeft(self.y).ticks(4).tickFormat(number));
   }
 
@@ -123,13 +171,19 @@
     const svg = self.svg;
     let from = null;
     const timeOf = () => Math.min(x.domain()[1], Math.max(x.domain()[0], x.invert(d3.mouse(svg.node())[0])));
-    svg.on("mousedown", () => { from = timeOf(); d3.event.preventDefault(); })
-      .on("mousemove", () => {
-        const time = timeOf();
-        showCursor(time);
-        if (from !== null) self.brush.attr("x", x(Math.min(from, time))).attr("width", Math.abs(x(time) - x(from)));
-      })
-      .on("dblclick", () => zoom(0, end));
+    svg.on("mousedown",
+           () => {
+             from = timeOf();
+             d3.event.preventDefault();
+           })
+        .on("mousemove",
+            () => {
+              const time = timeOf();
+              showCursor(time);
+              if (from !== null)
+                self.brush.attr("x", x(Math.min(from, time))).attr("width", Math.abs(x(time) - x(from)));
+            })
+        .on("dblclick", () => zoom(0, end));
     d3.select(window).on(`mouseup.${svg.attr("aria-label").replace(/\s/g, "")}`, () => {
       if (from === null) return;
       const to = timeOf(), begun = from;
@@ -140,6 +194,8 @@
   }
 
   PANELS.forEach(makePanel);
-  d3.select(window).on("keydown", () => { if (d3.event.key === "Escape") zoom(0, end); });
+  d3.select(window).on("keydown", () => {
+    if (d3.event.key === "Escape") zoom(0, end);
+  });
   drawAll();
 })();
