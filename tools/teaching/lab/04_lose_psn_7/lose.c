@@ -62,8 +62,7 @@ static void run_client(struct end* end, const char* what, int packets) {
   }
   for (int i = 0; i < requests; i++) end_wait_for_success(end);
   if (strcmp(what, "add") != 0) return;
-  for (int n = 0; n < packets; n++)
-    printf("%s%d", n > 0 ? " " : "the number was ", (int)((uint64_t*)end->memory)[n]);
+  for (int n = 0; n < packets; n++) printf("%s%d", n > 0 ? " " : "the number was ", (int)((uint64_t*)end->memory)[n]);
   printf("\n");
 }
 
@@ -74,8 +73,7 @@ int main(int argc, char** argv) {
   const int packets = atoi(argv[argc - 1]);
   if (packets < 1 || packets > MOST_PACKETS) fail("1 to %d packets, please", MOST_PACKETS);
   struct end end;
-  end_open(&end, MOST_PACKETS * MTU,
-           IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+  end_open(&end, MOST_PACKETS * MTU, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
   end.mine.psn = FIRST_PSN;
   end.path_mtu = IBV_MTU_1024;
   end.ack_timeout = 16;  // 268 ms

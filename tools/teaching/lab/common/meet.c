@@ -43,8 +43,7 @@ static int connect_to_server(const struct addrinfo* place, const char* host) {
     close(server);
     usleep(10000);
   }
-  fail("no server at %s, TCP port %s: start the same command without the host's name first", host,
-       tcp_port());
+  fail("no server at %s, TCP port %s: start the same command without the host's name first", host, tcp_port());
 }
 
 static void meet_at(const char* host, int* sockets, int count) {
