@@ -2,9 +2,9 @@
  *
  *   all_to_all_tcp --rank R --size N --port PORT [--rounds N] [--spin 1]
  *
- * The two messages of a round go through the socket of the two programs one behind the other. Both ends work out
- * their lengths, so nothing else is sent. The programs sleep in poll() until a socket can be read, or with --spin
- * look without end.
+ * The two messages of a round go through the socket of the two programs one after the other. Both ends work out
+ * the lengths of the messages, so nothing else is sent. The programs sleep in poll() until a socket can be read;
+ * with --spin they poll without end.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
-/* bystander: one program writes to another one all the time, and reads a few bytes of third ones: how long does that take when
- * the one that is written to takes nothing?
+/* bystander: one program writes to a second one all the time, and reads a few bytes from other programs. How long does a READ take
+ * when the second program takes nothing?
  *
  *   bystander --rank R --size N --port PORT [--seconds S] [--ack-timeout CODE] [--gid INDEX]
  *
- * Rank 0 writes to rank 1, and reads 8 bytes of the ranks from 2 on, one after the other. It says 'ready', then
- * 'done ...' with how many READs there were, their median and the longest in microseconds, how many WRITEs completed, and how many
- * failed, the first of them how many seconds after the last that did not.
+ * Rank 0 writes to rank 1, and reads 8 bytes from each rank from 2 on, one after the other. It says 'ready', then
+ * 'done ...' with the number of READs, their median and their longest time in microseconds, the numbers of WRITEs that completed and
+ * that failed, and the seconds from the last WRITE that completed to the first that failed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   if (!rendezvous_share(&meeting, &here, everyone, sizeof here)) broken("a program has gone");
   if (rank == 0) {
     run_hub(seconds);
-    /* What is left was written for nobody. */
+    /* No program reads what the last WRITEs wrote, so they need not complete. */
     _exit(0);
   }
   /* A socket that has a timeout is interrupted when the program goes on after a stop. */

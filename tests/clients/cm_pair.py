@@ -36,8 +36,8 @@ class CmPairTest(ClientTest):
             self.fail_with(f"{server.name} has no listener")
 
     def run_cm_pair(self, server, client, nics=NICS, timeout=harness.PAIR_TIMEOUT, server_ends=True, **how):
-        """Runs a server and then its client, each given as its words; returns what both said. Both must end with 0; a server
-        that serves for ever is ended by the test."""
+        """Runs a server and then its client, each given as its words; returns what both said. Both must end with 0; the test
+        ends a server that would serve without end."""
         self.require(server[0], client[0])
         serving = self.start("server", [str(word) for word in server], nics[0], **how)
         self.wait_for_cm_listener(serving)

@@ -3,10 +3,10 @@ import functools
 import shutil
 import subprocess
 
-# Protocols that are guessed from the payload are none of our business. Wireshark 4.4 gave one of them another name.
+# The tests ignore protocols that Wireshark guesses from the payload. Wireshark 4.4 gave one of them another name.
 _GUESSED_PROTOCOLS = {"rpcordma", "eoib", "infiniband.eoib"}
-# It guesses at what a payload is: FCoIB, or a frame behind its EtherType, by a few bytes. Not all of this can be switched off.
-# A payload that it makes nothing of is `data`.
+# By a few bytes Wireshark guesses that a payload is FCoIB, or an EtherType and its frame. Not all guesses can be switched off.
+# It calls a payload `data` when it does not recognize it.
 _GUESSED = 'frame.protocols matches "infiniband:(?!data$)"'
 _MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
 

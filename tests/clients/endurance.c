@@ -5,8 +5,8 @@
  *
  * Two programs, or with --size 1 one that is both sides, have N reliable connections between them. On each of
  * them both sides keep READs, WRITEs that they read back, and SENDs of random length outstanding and verify
- * what they carry to the byte. Half of the connections stay; of the others some are destroyed on both sides
- * every few milliseconds, in the middle of their operations, and made anew. An operation that is not done
+ * each byte. Half of the connections stay. Every few milliseconds both sides destroy some of the others, in the
+ * middle of their operations, and make them again. An operation that is not done
  * after PATIENCE_S seconds is a failure. The program sleeps until it is notified, or with --spin polls without
  * end. It prints 'done ...', or 'broken ...' and exits with 1.
  */

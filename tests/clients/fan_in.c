@@ -1,10 +1,11 @@
-/* fan_in: many programs write to one, which also reads a few bytes of each all the time. How much do those write that are left alone
- * when others are stopped or starved?
+/* fan_in: many programs write to one program, which also reads a few bytes from each of them all the time. How much do the programs
+ * write that still run, when others are stopped or starved?
  *
  *   fan_in --rank R --size N --port PORT [--seconds S] [--gid INDEX]
  *
- * Ranks from 1 on write to rank 0, and say 'wrote ...' with how many bytes of it were acknowledged, and how many WRITEs failed, once
- * rank 0 has told them that the time is over. Rank 0 says 'ready' when all write, and 'done' with how many READs failed.
+ * Ranks from 1 on write to rank 0. When rank 0 tells them that the time is over, they say 'wrote ...' with the number of bytes that
+ * were acknowledged and of WRITEs that failed. Rank 0 says 'ready' when all are connected, and 'done' with how many READs were done
+ * and how many failed.
  */
 #include <infiniband/verbs.h>
 #include <poll.h>
@@ -112,6 +113,6 @@ int main(int argc, char** argv) {
   if (!rendezvous_share(&meeting, &here, everyone, sizeof here)) broken("a program has gone");
   rank == 0 ? run_hub(seconds) : run_writer();
   fflush(stdout);
-  /* What is left was written for nobody. */
+  /* No program reads what the last WRITEs wrote, so they need not complete. */
   _exit(0);
 }

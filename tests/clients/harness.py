@@ -68,7 +68,7 @@ def wait_until(condition, timeout, pause=0.005):
 
 
 def port_has_two_ends(port=None):
-    """Whether not more than two programs can meet over `port`, or that of this run."""
+    """Whether no more than two programs can meet over `port`; without it, over the port of this run."""
     kind = (port or PORT or USUAL_PORT).split(":")[0]
     return kind == "vhost"
 
@@ -131,7 +131,7 @@ class ClientTest(unittest.TestCase):
             self.skipTest("UCX was built without transports over libibverbs")
 
     def start(self, name, command, nic=(), environment=None, privileged=False, inside=()):
-        """Starts `urnic run NIC-OPTIONS -- COMMAND`, all of it behind the words of `inside`."""
+        """Starts `urnic run NIC-OPTIONS -- COMMAND`; the words of `inside` come before it."""
         words = [STAGE.urnic, "run", *nic_options(nic), "--", *command]
         if is_host_shared() and "--port" not in nic and not inside:
             inside, words, privileged = self.own_host(), STAGE.drop_privilege(words), True

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes what came of it as a table.
+"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes the results as a table.
 
     ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
 
-Ends with 'N passed, N failed, N skipped', where a refusal by the program itself, in the known words, is a pass, and an exit
-code other than 0 after a failure.
+It ends with 'N passed, N failed, N skipped', and after a failure with an exit code other than 0. When the program itself refuses in
+the known words, that is a pass.
 """
 import argparse
 import fnmatch

@@ -27,7 +27,7 @@ enum {
   RING = 32,     /* slots of the ring of announcements: NCCL's MAX_REQUESTS */
   IN_FLIGHT = 8, /* messages under way: NCCL's NCCL_STEPS */
   CHUNK_ALIGNMENT = 128,
-  GUARD = 64, /* bytes behind a message that must stay as they are */
+  GUARD = 64, /* bytes after a message that must stay as they are */
   GUARD_BYTE = 0xee,
   PATIENCE_S = 60
 };
@@ -233,7 +233,7 @@ static int64_t next_completion(struct ibv_wc* wc) {
 }
 
 /* What runs on every queue pair for one message. Even rounds: the data goes with the immediate. Odd rounds,
- * as with adaptive routing: the data by a WRITE of its own, and behind it an empty WRITE with the immediate.
+ * as with adaptive routing: the data goes in a WRITE of its own, and an empty WRITE with the immediate follows.
  */
 static void send_message(uint64_t round, const struct announcement* to) {
   const uint32_t size = size_of(round);
@@ -330,7 +330,7 @@ static void verify(uint64_t round) {
   if (wrong != size) broken("round %llu differs near byte %u of %u", (unsigned long long)round, wrong, size);
   for (int i = 0; i < GUARD; i++) {
     if ((uint8_t)buffer[size + (uint32_t)i] != GUARD_BYTE)
-      broken("round %llu wrote behind its end", (unsigned long long)round);
+      broken("round %llu wrote beyond its end", (unsigned long long)round);
   }
 }
 
@@ -352,7 +352,7 @@ static bool receive_step(uint64_t* started, uint64_t* finished) {
       (!(wc.wc_flags & IBV_WC_WITH_IMM) || wc.imm_data != size_of((uint64_t)round)))
     broken("round %lld came with %u for its size", (long long)round, wc.imm_data);
   if (--request->events > 0) return true;
-  /* NCCL has nothing to flush behind an empty message. */
+  /* NCCL has nothing to flush after an empty message. */
   if (!request->flushing && size_of((uint64_t)round) > 0) {
     flush(request);
   } else {

@@ -1,5 +1,5 @@
-"""A /tmp of our own. perftest's programs have files of fixed names there: those of another user are in their way, and ours in the
-way of others."""
+"""A /tmp of our own. perftest's programs make files of fixed names in /tmp. When such a file belongs to another user, they cannot open
+it."""
 import ctypes
 import os
 import pathlib

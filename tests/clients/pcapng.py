@@ -29,7 +29,7 @@ def options(data):
         code, length = struct.unpack_from("<HH", data)
         if code == 0:
             if length != 0 or len(data) != 4:
-                raise BadFile("something stands behind the end of options")
+                raise BadFile("something follows the end of options")
             return found
         if code in found:
             raise BadFile(f"option {code} stands there twice")

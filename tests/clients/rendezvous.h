@@ -1,4 +1,4 @@
-/* Programs of a test that start together and know each other by number, from 0: each tells all others, over
+/* For programs of a test that start together and have numbers, from 0: each tells something to all others, over
  * TCP. One thread. */
 #ifndef TESTS_CLIENTS_RENDEZVOUS_H
 #define TESTS_CLIENTS_RENDEZVOUS_H
@@ -20,8 +20,8 @@ struct rendezvous {
 bool rendezvous_open(struct rendezvous* meeting, int rank, int size, const char* host, uint16_t port,
                      int seconds);
 
-/* All programs call it with as many bytes; then `all` has those of rank r at r * bytes. None returns before
- * the last has called it. False when a program has gone, or takes too long. */
+/* All programs call it with the same number of bytes; then `all` has the bytes of rank r at r * bytes. No call
+ * returns before the last program has called it. False when a program has gone, or takes too long. */
 bool rendezvous_share(struct rendezvous* meeting, const void* own, void* all, size_t bytes);
 
 void rendezvous_close(struct rendezvous* meeting);

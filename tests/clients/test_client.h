@@ -6,7 +6,7 @@
 /* Prints 'broken ' and what printf() makes of the arguments, a line, and exits with 1. */
 _Noreturn void broken(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-/* An option and where its value goes, which is of the type behind its kind. */
+/* An option, and a pointer to its value; `kind` says of which type the value is. */
 struct program_option {
   const char* name; /* NULL: the table ends here */
   enum { OPTION_INT, OPTION_BOOL, OPTION_U64, OPTION_DOUBLE, OPTION_TEXT } kind;

@@ -78,7 +78,7 @@ class Congestion(CmPairTest):
             self.assertEqual((packet[0], packet[1], packet[2:4], packet[4]), (CNP, 0, b"\xff\xff", 0x40))
             self.assertEqual(packet[8:-4], bytes(4 + 16))
         self.assertEqual(len(cnps), sum(received and packet[0] == CNP for received, _, packet in client))
-        # A mark is no fault of the packet, and the transport does not hear of it.
+        # A mark is no fault of the packet, and the transport is not told about it.
         sent = {tos & 3 for received, tos, packet in client if not received and packet[0] in WRITE_OPCODES}
         self.assertEqual(sent - {ECT_0, CE}, set())
 

@@ -1,5 +1,5 @@
-"""Queue pairs without an ACK timeout: a frame that a wire in memory loses, or a doorbell or notification that the NIC misses,
-leaves an operation standing still for ever. Some queue pairs stay, and others are destroyed and made anew beside them."""
+"""Queue pairs without an ACK timeout: if a wire in memory loses a frame, or the NIC misses a doorbell or a notification, an operation
+never ends. Some queue pairs stay; others are destroyed and made again at the same time."""
 import os
 import random
 import time

@@ -123,7 +123,7 @@ class Fabric(FabricTest):
         server, _ = self.server()
         switch = self.status()["process"]
         server.kill()
-        self.assertTrue(wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch stays for ever")
+        self.assertTrue(wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch does not end")
         self.assertIn("no program is on fabric", self.urnic("fabric", "status", code=1))
 
     def test_programs_outlive_a_switch_that_is_killed(self):
@@ -258,7 +258,7 @@ class LargeFabric(FabricTest):
         self.assertTrue(wait_until(lambda: self.trunk()["received_frames"] > 2 * further["trunk"]["received_frames"], 20))
         self.assertEqual(self.trunk()["dropped_frames"], further["trunk"]["dropped_frames"])
         sides[1].kill()
-        self.assertTrue(self.is_gone(further["process"]), "a further switch stays for ever")
+        self.assertTrue(self.is_gone(further["process"]), "a further switch does not end")
         self.assertEqual(self.status()["process"], status["process"], "the first one is needed still")
 
     def test_a_further_switch_starts_the_first_one_again(self):

@@ -87,7 +87,7 @@ class Faults(ClientTest):
         self.assertEqual(sent.count(5), came.count(5) + 1)
         self.assertGreaterEqual(came.count(5), 1)
         asked = self.relative(client, True, REQUESTS)
-        self.assertTrue({4, 5} & set(asked), "the READ whose answer has a hole is asked for again")
+        self.assertTrue({4, 5} & set(asked), "the client sends the READ again whose answer has a hole")
         self.assertGreater(len(asked), 8)
 
     def test_the_answer_to_an_atomic_is_lost_and_comes_again(self):

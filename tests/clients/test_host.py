@@ -190,7 +190,7 @@ for qp in {numbers}:
         self.assertEqual(at["::ffff:10.79.3.1"], "net0")
         self.assertEqual(at["::ffff:10.79.4.1"], "net1")
         self.assertEqual(at["::ffff:127.0.0.1"], "lo")
-        # Those of the loopback come after all that another host can reach; link-local ones may follow.
+        # The loopback's GIDs come after all GIDs that another host can reach; link-local ones may follow.
         reachable = [int(index) for index, gid in gids.items() if gid.startswith("::ffff:10.79.")]
         self.assertGreater(int(next(index for index, gid in gids.items() if gid == "::ffff:127.0.0.1")), max(reachable), gids)
 
@@ -230,7 +230,7 @@ for qp in {numbers}:
                 self.expect_end(client)
 
     def test_nothing_of_a_program_waits_for_a_switch_that_is_stopped_but_a_bind_by_name(self):
-        """Which the switch hears of when it goes on, and takes back."""
+        """When the switch runs again, it reads the request for that port and takes the port back."""
         host = self.host_with_network()
         program = self.start_host_nic(host, "program", [harness.STAGE.program("bind_row"), 7100, 7100, 7100])
         self.assertTrue(wait_until(lambda: "ready" in program.output(), harness.START_TIMEOUT), program.describe())

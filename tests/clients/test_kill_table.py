@@ -1,4 +1,4 @@
-"""What others learn of a process that is killed, and how soon: each kind of process at each moment of its life."""
+"""What others see after a process is killed, and how soon: each kind of process at each moment of its life."""
 import json
 import os
 import random

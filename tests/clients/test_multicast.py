@@ -1,4 +1,4 @@
-"""Multicast groups behind a switch that forwards only to ports where it has heard a member."""
+"""Multicast groups on a switch that forwards only to ports where it has heard a member."""
 import subprocess
 import time
 

@@ -15,7 +15,7 @@ FLOWS = 4
 BOTTLENECK = 400  # Mb/s: of two cores nine processes take a part
 KMAX = 200_000
 ATTEMPTS = 3  # what nine processes get of two cores is not fair when others want them, too
-# Those of cards are for 100 Gb/s: here a packet of a flow comes every 340 us, and alpha must not be forgotten by the next CNP.
+# The cards' parameters are for 100 Gb/s. Here a packet of a flow comes every 340 us, and alpha must not decay before the next CNP.
 SLOW = "rpg_min_rate=5,rpg_ai_rate=2,rpg_hai_rate=4,rpg_time_reset=2000,rpg_byte_reset=200000,dce_tcp_rtt=2000,dce_tcp_g=960"
 DCQCN = f"dcqcn:line_rate={BOTTLENECK},{SLOW}"
 

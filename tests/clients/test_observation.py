@@ -120,7 +120,7 @@ class Observation(ClientTest):
         port = str(harness.free_port())
         server = self.start("server", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
         self.wait_for_listener(server, int(port))
-        # It loses all that it sends: the server is asked for its MAC and never heard.
+        # The client loses all that it sends, also the ARP request for the server's MAC.
         client = self.start("client", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port, "127.0.0.1"],
                             ["--explain", "--fault", "loss=1"])
         client.wait(60)

@@ -199,12 +199,12 @@ class Programs(OvsTest):
 
 
 class Frames(OvsTest):
-    """Are what the NICs sent, on the cable between the switches and behind it."""
+    """Frames are as the NICs sent them, on the cable between the switches and beyond it."""
 
     RUN = ["ib_write_bw", *PERFTEST, "-n", "300", "-s", "8192"]
 
     def check(self, name, path):
-        """By `urnic check`, and by what we have beside it."""
+        """By `urnic check`, and by two other readers: icrc.py and tshark."""
         frames = icrc.check_recording(path)
         self.assertGreater(frames, 300)
         checked = self.start_plain("check", [harness.STAGE.urnic, "check", "--json", path])
@@ -259,7 +259,7 @@ class Restarts(OvsTest):
             self.fail_with("nothing goes through the tunnel")
 
     def restart_below(self, sides, processes):
-        """Each of the switches, one after the other, while programs run; each has traffic before and behind it."""
+        """Restarts the switches one after the other while programs run; there is traffic before and after each restart."""
         for side in sides:
             self.wait_for_traffic(sides[0])
             timeouts = self.timeouts()

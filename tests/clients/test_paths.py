@@ -1,4 +1,4 @@
-"""What programs see of the device behind libibverbs' back: files below /sys and /dev, by every function that finds them."""
+"""What programs see of the device without libibverbs: files below /sys and /dev, by every function that finds them."""
 import subprocess
 
 import harness
@@ -8,7 +8,7 @@ from harness import ClientTest, free_port, wait_until
 DEVICE = "/sys/class/infiniband/urnic0"
 NODE = "/dev/infiniband/urnic0"
 
-# Python's functions are thin: what each calls in the C library stands behind it.
+# Python's functions are thin. The comment on each line names the function of the C library that it calls.
 PROBE = f"""
 import os, stat
 port = "{DEVICE}/ports/1"

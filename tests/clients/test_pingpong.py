@@ -1,5 +1,5 @@
 """The ping-pongs of ibverbs-utils: ibv_rc_pingpong from one byte to a megabyte, polling and sleeping, and three hundred times in a
-row; those of the other services."""
+row; and the programs for the other services."""
 import random
 import re
 

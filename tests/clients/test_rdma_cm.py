@@ -82,7 +82,7 @@ class Failures(CmPairTest):
 
 class Many(CmPairTest):
     def test_two_hundred_connections_at_once_leave_nothing(self):
-        """Nor does a second client's two hundred. cmtime's server serves for ever."""
+        """A second client's two hundred leave nothing either. cmtime's server serves without end."""
         self.require("cmtime")
         if harness.cmtime_meets_over_tcp():
             self.skipTest("this cmtime's server serves one client")
@@ -97,7 +97,7 @@ class Many(CmPairTest):
     def test_two_hundred_connections_at_once_twice(self):
         self.require("cmtime")
         if not harness.cmtime_meets_over_tcp():
-            self.skipTest("this cmtime's server serves for ever")
+            self.skipTest("this cmtime's server serves without end")
         if "controller_address" in harness.usage_of_cmtime():  # rdma-core 65
             self.skipTest("this cmtime meets its peers by a controller, which has not been tried")
         host = self.own_host()  # has the addresses for TCP
@@ -184,7 +184,7 @@ class Storage(CmPairTest):
 
 class Libfabric(CmPairTest):
     def pingpong(self, provider, endpoint, *options):
-        """The programs meet over TCP, at the host's address, and tell each other those of their NICs."""
+        """The programs meet over TCP, at the host's address, and tell each other the addresses of their NICs."""
         self.require("fi_pingpong")
         port = harness.free_port()
         words = ["fi_pingpong", "-p", provider, "-e", endpoint, "-d", "urnic0", "-c", *options]

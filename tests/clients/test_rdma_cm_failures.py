@@ -1,4 +1,4 @@
-"""What urnic says of connections by rdma_cm that are not made, and what peers hear of programs that just end."""
+"""What urnic says about connections by rdma_cm that are not made, and what peers are told when a program ends without closing them."""
 import pathlib
 import re
 
@@ -60,7 +60,7 @@ class Endings(CmPairTest):
         self.assertIn("received hello\n", server.output())
 
     def test_a_program_that_is_killed_disconnects_its_peer(self):
-        """Both sides in turn. Each rping ends when it hears of it; they talk for ever otherwise."""
+        """Kills each side in turn. The other rping must end when it is told; otherwise the two would talk without end."""
         for victim_name in ("client", "server"):
             sides = {"server": self.start("server", ["rping", "-s", "-a", SERVER, "-p", 7177], NICS[0])}
             self.wait_for_cm_listener(sides["server"])

@@ -36,7 +36,7 @@ CNP_OPCODE, WIRESHARKS_CNP = 0x81, 0x80
 # What the sheet does not have: reliable datagrams, and numbers without an operation.
 NOT_OURS = ("Reliable Datagram (RD)", "Reserved")
 
-# What Wireshark calls the headers, and their fields. It shows FECN, BECN and the six bits behind them as one reserved byte.
+# Wireshark's names for the headers and their fields. It shows FECN, BECN and the six bits after them as one reserved byte.
 WIRESHARKS_FIELDS = {
     "IPv4": ("ip", {
         "Version": "ip.version", "Header length": "ip.hdr_len", "DSCP": "ip.dsfield.dscp", "ECN": "ip.dsfield.ecn", "Total length": "ip.len",
@@ -109,7 +109,7 @@ def place_of(field, header):
 
 
 def numbers_of(enum):
-    """{name: number} of an enum in <infiniband/verbs.h>; none of those that are asked for sets a number."""
+    """{name: number} of an enum in <infiniband/verbs.h>. It must be an enum that gives no number to a name."""
     names = re.search(rf"enum {enum} {{(.*?)}}", VERBS_H.read_text(), re.S)[1]
     return {name: number for number, name in enumerate(re.findall(r"\w+", names))}
 
@@ -448,7 +448,7 @@ class Sheet(ClientTest):
             self.assertEqual(diagram, [(name, field["bits"]) for name, field in zip(names, header["fields"])])
 
     def bits_shown(self, table):
-        """(name, bits) of one field of a diagram behind the other."""
+        """(name, bits) of each field of a diagram, in order."""
         scale, *rows = table
         self.assertEqual([text for text, _, _ in scale], ["Byte", *map(str, range(32))])
         grid = {}

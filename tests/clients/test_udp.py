@@ -133,7 +133,7 @@ class TwoHosts(HostsTest):
         hosts = self.hosts()
         ping_pong = lambda: self.run_on(hosts, "ibv_uc_pingpong", "-d", "urnic0", "-g", "2", "-s", "100000")
         frames = icrc.read_pcap(self.recorded(hosts[0], "cable", "udp dst port 9", ping_pong))
-        # One from each end. A hop limit of 1, and 8 bytes, which is no more than a UDP header, behind that of IPv6.
+        # One from each end: with a hop limit of 1, and after the IPv6 header 8 bytes, no more than a UDP header.
         ends = sorted((ipaddress.ip_address(bytes(frame[22:38])).compressed, frame[21], bytes(frame[18:20]).hex()) for frame in frames)
         self.assertEqual(ends, [(self.HERE_IPV6, 1, "0008"), (self.THERE_IPV6, 1, "0008")])
 

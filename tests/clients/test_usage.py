@@ -214,7 +214,7 @@ except OSError as error:
     def test_two_fabrics_that_do_not_know_each_other_have_different_addresses(self):
         show = ["sh", "-c", "echo $URNIC_IP"]
         addresses = set()
-        for name in ("one", "two", "three"):  # that of two are the same once in 16384 times
+        for name in ("one", "two", "three"):  # two fabrics have the same address once in 16384 times
             process = self.start(name, show, ["--port", f"fabric:{name}"])
             self.expect_end(process)
             addresses.add(process.output())

@@ -14,15 +14,15 @@ struct verbs_objects {
   struct ibv_cq* cq;
   struct ibv_mr* mr; /* its peers may read and write it */
   void* memory;      /* what is registered, in pages; zero at first */
-  union ibv_gid gid; /* that of the index */
+  union ibv_gid gid; /* at gid_index */
   int gid_index;
 };
 
-/* The other end of a connection, and what is agreed upon with it. */
+/* The other end of a connection, and what both ends have agreed on. */
 struct remote_end {
   union ibv_gid gid;
   uint32_t qp, psn, own_psn;
-  uint8_t min_rnr_timer, ack_timeout; /* codes; ack_timeout 0 waits for ever */
+  uint8_t min_rnr_timer, ack_timeout; /* codes; ack_timeout 0 waits forever */
 };
 
 /* Opens the device of that name, with a queue for `completions` and `bytes` of memory. */

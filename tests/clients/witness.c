@@ -1,4 +1,4 @@
-/* One connection by rdma_cm whose end says, line by line, what it learns of the other.
+/* One end of a connection by rdma_cm, which says, line by line, what it is told about the other end.
  *
  *   witness server PORT            listens at all addresses
  *   witness parent PORT            the same, and has a child that sleeps

@@ -112,7 +112,7 @@ class Trace {
     }
   }
 
-  /// Changes those of `choice_` that are named.
+  /// Changes the parameters of `choice_` that `words` name.
   const DcqcnParameters& read_dcqcn(std::istringstream& words) {
     auto& parameters = std::get<DcqcnParameters>(choice_.parameters);
     const std::uint64_t line_rate = read<DcqcnParameters>(words, kDcqcnParameters, parameters);

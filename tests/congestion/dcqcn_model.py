@@ -3,9 +3,9 @@
 It is written to be read, not to be fast: each timer is a due time, and each tick is carried out. The C++ may be cleverer; it
 must arrive at the same numbers. README.md has the same definitions as a list.
 
-The form is that of the functions *Mlx of HPCC's rdma-hw.cc (facts A2 (2)): the first CNP starts two timers that run freely, a
-later CNP only sets two flags, and a third timer increases the rate and is restarted by each cut. The parameters have the names
-and units of OFED's roce_rp files. What is not in HPCC's code is implemented as follows.
+It follows the functions *Mlx of HPCC's rdma-hw.cc (facts A2 (2)): the first CNP starts two timers that run freely, a later CNP
+only sets two flags, and a third timer increases the rate; each cut restarts the third one. The parameters have the names and
+units of OFED's roce_rp files. What is not in HPCC's code is implemented as follows.
 
   The byte counter is off when rpg_byte_reset is 0, and then the timer's stage alone chooses the phase, as in HPCC: below
   rpg_threshold fast recovery, at it the additive step, above it the hyper step.
@@ -21,7 +21,7 @@ and units of OFED's roce_rp files. What is not in HPCC's code is implemented as 
 
 NS_PER_US = 1_000
 BPS_PER_MBPS = 1_000_000
-NEVER = 1 << 64  # later than any time that is asked for
+NEVER = 1 << 64  # later than any time of a stream
 
 PARAMETERS = (
     "line_rate",  # bits per second
@@ -107,7 +107,7 @@ class Dcqcn:
         self.run_timers(now)
 
     def on_set(self, now, parameters):
-        """All of them; the due times stay, and ticks behind them come in the new periods."""
+        """Sets all parameters. The due times stay, and the ticks after them come in the new periods."""
         self.run_timers(now)
         self.take(parameters)
         floor = min(self.min_rate, self.cap) if self.has_seen_cnp else self.cap
@@ -146,7 +146,7 @@ class Dcqcn:
             self.rate = min(self.cap, self.first_rate)
             self.target = self.rate
         self.alpha_due = now + self.alpha_period
-        # The nanosecond puts the check behind the alpha tick of the same microsecond, as in HPCC.
+        # The nanosecond puts the check after the alpha tick of the same microsecond, as in HPCC.
         self.decrease_due = now + self.decrease_period + 1
 
     def on_later_cnp(self):
@@ -176,7 +176,8 @@ class Dcqcn:
         return self.clamp or (self.clamp_after_time_inc and self.stage != 0)
 
     def reduced_rate(self):
-        # alpha is of 2^16 and not, as on the cards, of 2^10: hence six more places. A small rpg_gd cuts more than there is.
+        # Here alpha is a fraction of 2^16, on the cards of 2^10: so the shift has six more places. A small rpg_gd cuts more than the
+        # whole rate.
         cut = self.rate * self.alpha >> (self.gd + 6)
         least = self.rate * self.min_dec_fac // 100
         return min(max(self.rate - cut, least, self.min_rate), self.cap)

@@ -108,7 +108,7 @@ def draw_line_rate(rng):
 
 
 def draw_dcqcn_values(rng):
-    """Ranges are those of DOCA's "DCQCN CC Parameters" and, for rpg_gd, of the field of NVConfig."""
+    """The ranges are from DOCA's "DCQCN CC Parameters" and, for rpg_gd, from the field of NVConfig."""
     scale = logarithmic(rng, 1, 131071)
 
     def period():

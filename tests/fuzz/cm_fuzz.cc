@@ -38,7 +38,7 @@ void require(bool holds, const char* what) {
   }
 }
 
-/// The rest of the input; zeros behind its end.
+/// The rest of the input; zeros after its end.
 class Input {
  public:
   explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -76,7 +76,7 @@ enum class Step : std::uint8_t {
   kSidrRequest,
   kSidrReply,
   kReflect,   ///< our own messages come back
-  kDecision,  ///< what becomes of requests from now on
+  kDecision,  ///< how the consumer answers requests from now on
   kHabit,     ///< what the consumer does at once when it is told something
 };
 

@@ -1,4 +1,4 @@
-// A main() for fuzz targets where libFuzzer is not at hand: runs the corpus, then random changes of it.
+// A main() for fuzz targets where libFuzzer is not available: runs the corpus, then random changes of it.
 //
 //   TARGET [--mutate N] [--seed S] [--first I] [--shard I/N] [--result FILE] FILE|FOLDER...
 //
@@ -117,7 +117,7 @@ FuzzInput read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// What tools/development/merge-results adds up with those of other shards.
+/// The result of a shard; tools/development/merge-results adds up the results of all shards.
 class Result {
  public:
   Result(std::string file, const std::string& target, std::uint64_t seed, std::uint64_t mutations,

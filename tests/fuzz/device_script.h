@@ -17,7 +17,7 @@ struct Step {
       0x08;  ///< the packet's destination queue pair becomes the chosen one
   /// Its PSN is counted from the expected one (requests), or from the last one sent (responses).
   static constexpr std::uint8_t kSequence = 0x10;
-  /// Its key becomes that of a region, its address one in or shortly behind it.
+  /// Its key becomes the key of a region, its address one in the region or shortly after it.
   static constexpr std::uint8_t kRemoteKey = 0x20;
   static constexpr std::uint8_t kRepair = 0x40;  ///< the frame's checksum and ICRC are made right
   static constexpr std::uint8_t kReconnect = 0x80;

@@ -1,9 +1,9 @@
-// Fuzz target: flow attributes from any program, and any frame by the rules that come of them.
+// Fuzz target: flow attributes from any program, and any frame that is steered by the rules made from them.
 //
 // The input is a number of rules, the rules, and a frame. A rule is the length of its attributes, as one
-// byte, and those: struct ibv_flow_attr and the specifications behind it, which says its own size as programs
-// must. Nothing may read beyond the attributes or the frame, and who gets the frame must follow from what
-// each rule alone says.
+// byte, and the attributes: struct ibv_flow_attr and the specifications after it. Its size is set to the true
+// one, as programs must do. Nothing may read beyond the attributes or the frame, and what each rule says alone
+// must decide which queue pairs get the frame.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::uint8_t take_byte(Bytes& input) {
   return taken.empty() ? std::uint8_t{0} : taken[0];
 }
 
-/// In memory of exactly their size, so that a sanitizer sees a read behind the end.
+/// In memory of exactly their size, so that a sanitizer sees a read beyond the end.
 std::optional<FlowRule> rule_from(Bytes bytes) {
   constexpr std::size_t kHeaderBytes = sizeof(ibv_flow_attr);
   const std::size_t size = std::max(bytes.size(), kHeaderBytes);
@@ -67,7 +67,7 @@ std::optional<FlowRule> rule_from(Bytes bytes) {
   return rule;
 }
 
-/// Who gets the frame, worked out from each rule alone. Rule number i is that of queue pair i + 1.
+/// The queue pairs that get the frame, worked out from each rule alone. Rule number i belongs to queue pair i + 1.
 struct Expected {
   std::set<QpNumber> receivers;
   std::set<QpNumber> by_default;

@@ -48,7 +48,7 @@ void try_packet(std::span<const std::byte> bytes) {
     require(equal(out, bytes.first(headers)), "a parsed packet's headers are written as they were");
   }
   if (packet.info->has_payload) {
-    require(packet.payload.data() == bytes.data() + headers, "the payload begins behind the headers");
+    require(packet.payload.data() == bytes.data() + headers, "the payload begins after the headers");
     require(headers + packet.payload.size() + packet.bth.pad_count == bytes.size(),
             "headers, payload and padding are the whole packet");
   } else {
@@ -114,8 +114,8 @@ void try_everything(std::span<const std::byte> bytes) {
   }
 }
 
-/// The same bytes with right checksums of the IPv4 header and of ICMPv6, lest every changed header ends
-/// there.
+/// The same bytes with right checksums of the IPv4 header and of ICMPv6, so that a changed header is not
+/// refused for its checksum.
 Bytes with_right_checksums(std::span<const std::byte> bytes) {
   Bytes frame(bytes.begin(), bytes.end());
   const auto ethernet = Ethernet::parse(frame);

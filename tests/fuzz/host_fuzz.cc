@@ -56,7 +56,7 @@ class Rig final : ConnectionRequests::Members {
     }
     for (unsigned slot = 1; slot <= kMembers; ++slot) end(slot);
     pass(EarlyRequests::kPatience);
-    require(!requests_.next_timeout(), "nothing is kept for ever");
+    require(!requests_.next_timeout(), "nothing is kept without end");
   }
 
  private:
@@ -87,7 +87,7 @@ class Rig final : ConnectionRequests::Members {
     wire::Frame frame;
     if (frame.read_ip_packet(packet)) return;
     const std::uint32_t icrc = frame.expected_icrc();
-    // It stands behind the transport packet, least significant byte first.
+    // The ICRC follows the transport packet, least significant byte first.
     const std::size_t at = static_cast<std::size_t>(frame.ib.data() - packet.data()) + frame.ib.size();
     for (std::size_t i = 0; i < sizeof icrc; ++i) packet[at + i] = static_cast<std::byte>(icrc >> 8 * i);
   }

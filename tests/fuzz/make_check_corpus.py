@@ -57,14 +57,14 @@ def pause(source, *times, of_all=None):
 
 
 def congestion(path):
-    """The first frames of a recording, marked by ECN, with a CNP behind each answer and pauses of both sides between them."""
+    """The first frames of a recording, marked by ECN, with a CNP after each ACK and pauses of both sides between them."""
     pairs = []
     for time, frame in list(frames(path))[:24]:
         marked = bytearray(frame)
         marked[15] |= 3
         pairs.append((time, bytes(marked)))
         source, number = frame[6:12], len(pairs)
-        if frame[42] == 17:  # an ACK, with its AETH behind 42 + 12 bytes: made a CNP by another opcode, BECN and 16 zeros
+        if frame[42] == 17:  # an ACK, whose AETH follows 42 + 12 bytes: another opcode, BECN and 16 zeros make it a CNP
             headers = bytearray(frame[:42] + b"\x81\x00\xff\xff\x40" + frame[47:50] + bytes(4) + bytes(16) + bytes(4))
             headers[16:18], headers[38:40] = struct.pack(">H", 60), struct.pack(">H", 40)
             pairs.append((1, bytes(headers)))

@@ -27,7 +27,7 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kMtu = 1024;
 constexpr std::size_t kLongestScript = 9000;
 
-// Choices. Operations and times are those of device_fuzz.cc.
+// Choices. device_fuzz.cc has the operations and times.
 constexpr std::uint8_t on_qp(std::uint8_t qp, std::uint8_t time = 0, std::uint8_t operation = 0) {
   return static_cast<std::uint8_t>(qp | time << 2 | operation << 5);
 }
@@ -53,7 +53,7 @@ class Script {
     return step(Step::kPacket | Step::kQueuePair | Step::kSequence | Step::kRemoteKey | more_flags, choice,
                 bytes);
   }
-  /// A step whose bytes are nothing but a length, from which that of the posted message follows.
+  /// A step whose bytes do not count, only their number: the length of the posted message follows from it.
   Script& post(std::uint8_t flags, std::uint8_t choice, std::size_t size_index) {
     return step(flags, choice, Bytes(size_index, std::byte{0}));
   }
@@ -194,7 +194,7 @@ Script silence() {
   return script;
 }
 
-// The queue pairs of DeviceRig behind the first three, and arguments of calls.
+// The queue pairs of DeviceRig after the first three, and arguments of calls.
 constexpr std::uint8_t kUcQp = 3;
 constexpr std::uint8_t kUdQp = 4;
 constexpr std::uint8_t kInitiatorQp = 5;
@@ -332,7 +332,7 @@ Script shared_receives() {
   return script.packet(request(Opcode::kRcSendOnly, 100), on_qp(kSelected));
 }
 
-/// SQD with work under way and behind it, and every state on every queue pair, with attributes left out.
+/// SQD with work under way and more work after it; then every state on every queue pair, with attributes left out.
 Script states() {
   Script script;
   script.calls({{Call::Kind::kPortRoom, 0, 1},

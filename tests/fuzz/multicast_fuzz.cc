@@ -81,7 +81,7 @@ std::uint16_t checksum_of(std::span<const std::byte> packet, std::span<const std
   return checksum.value();
 }
 
-/// Lest every changed query ends at its checksums.
+/// So that a changed query is not refused for its checksums.
 void repair_checksums(std::span<std::byte> frame) {
   const auto ethernet = Ethernet::parse(frame);
   if (!ethernet) return;
@@ -165,7 +165,7 @@ class Member {
   std::uint64_t reported_ = 0;
 };
 
-/// The input, from its front on; zeros behind its end.
+/// The input, from its front on; zeros after its end.
 class Script {
  public:
   explicit Script(std::span<const std::byte> bytes) : bytes_(bytes) {}

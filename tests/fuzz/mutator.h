@@ -11,7 +11,7 @@ namespace urnic::test {
 
 using FuzzInput = std::vector<std::uint8_t>;
 
-/// Makes new inputs out of those of a corpus. The same corpus, seed and number give the same input on every
+/// Makes new inputs from the inputs of a corpus. The same corpus, seed and number give the same input on every
 /// platform.
 class Mutator {
  public:

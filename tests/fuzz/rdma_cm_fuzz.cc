@@ -46,7 +46,7 @@ void require(bool holds, const char* what) {
   }
 }
 
-/// Where the id is in a command, behind the header; by its number.
+/// The offset of the id in a command, after the header; by the command's number.
 constexpr std::array<std::size_t, 23> kIdAt = {
     24,  // of CREATE_ID: none
     offsetof(rdma_ucm_destroy_id, id),
@@ -121,10 +121,10 @@ class Program {
             "all of it was written, or nothing");
     require(written != -1 ||
                 std::find(kExpectedErrors.begin(), kExpectedErrors.end(), failed) != kExpectedErrors.end(),
-            "errors are those of the kernel");
+            "errors are the kernel's errors");
     require(std::all_of(response_.begin() + header.out, response_.end(),
                         [](std::uint8_t byte) { return byte == kUntouched; }),
-            "nothing is written behind the room");
+            "nothing is written beyond the room");
     if (written != -1) remember(header);
   }
 

@@ -1,9 +1,9 @@
 // Fuzz target: any protocol script, of a queue pair or about connections, parsed and, if it parses, run.
 //
 // Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run
-// stays within the runner's bounds, and the transport must survive packets, work requests and times in any
-// order, as the connection manager must survive MADs and what programs ask. So that a changed byte does not end a script, it is played a second time without the lines that the
-// parser refuses and without looking at what comes of it.
+// stays within the runner's bounds. The transport must survive packets, work requests and times in any order,
+// and the connection manager must survive MADs and the requests of programs. So that a changed byte does not end
+// a script, it is played a second time, without the lines that the parser refuses and without looking at results.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

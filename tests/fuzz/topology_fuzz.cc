@@ -60,7 +60,7 @@ void run_network(const Topology& topology) {
   for (unsigned priority = 0; priority < kPriorities; ++priority) {
     lost_before += network.total(priority).all_dropped();
   }
-  // Refreshed pauses could go on for ever; 1000 s are enough for every frame at 1 Mb/s.
+  // Refreshed pauses could go on without end; 1000 s are enough for every frame at 1 Mb/s.
   for (int i = 0; i < 200'000 && network.frames_inside() > 0; ++i) {
     network.run_until(network.next_event(), sink);
   }

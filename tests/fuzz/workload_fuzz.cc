@@ -51,7 +51,7 @@ void try_input(std::string_view text) {
   const Outcome outcome = experiment.run();
   std::uint64_t done = 0;
   for (const JobOutcome& job : outcome.jobs) done += job.bytes;
-  require(done <= asked, "no more is done than was asked for");
+  require(done <= asked, "no more is done than the workload says");
   require(!outcome.is_over || done == asked, "what is over was done whole");
 }
 

@@ -1,7 +1,7 @@
 """One link for four writers, three of urnic's with DCQCN and the guest's rdma_rxe, over the network of `urnic fabric --topology`.
 
-rdma_rxe knows no congestion control: it is told by CNPs to send less, as the others are, and does not listen. What each gets of the link, the
-marks and pauses of its queue, and the CNPs of both ends say so.
+rdma_rxe knows no congestion control: CNPs tell it to send less, as they tell the others, and it ignores them. This can be seen from
+each writer's share of the link, from the marks and pauses of the link's queue, and from the CNPs of both ends.
 """
 import dataclasses
 import json
@@ -39,7 +39,7 @@ FRAME = 1082 / 1106  # of a link; less preamble, FCS and gap
 
 
 def topology():
-    """Our senders and all receivers are hosts 0 to 6; the guest, behind the uplink, is the last one."""
+    """Our senders and all receivers are hosts 0 to 6; the guest, beyond the uplink, is the last one."""
     senders, receivers = [f"sender{i}" for i in range(OURS)], [f"receiver{i}" for i in range(OURS + 1)]
     priority = {"lossless": {"xoff": "100kB", "headroom": "64KiB"}, "ecn": {"kmin": "20kB", "kmax": "80kB", "pmax": 0.1}}
     def link(one, other, rate="1Gb/s"):
@@ -58,7 +58,7 @@ def topology():
 
 
 class NetworkWire(wires.TapWire):
-    """The tap, behind which a network of ours begins: its switch has the interface, and our programs are its hosts."""
+    """The tap leads into a network of ours: its switch has the interface, and our programs are its hosts."""
 
     name = "network"
 
@@ -99,8 +99,8 @@ class NetworkWire(wires.TapWire):
 
 @dataclasses.dataclass
 class Seen:
-    """What became of them. Rates are Mb/s of frames, as the network counts them (perftest in the guest does not know how fast its emulated
-    clock is); index OURS is rdma_rxe."""
+    """Results. Rates are Mb/s of frames, as the network counts them (perftest in the guest does not know how fast its emulated clock
+    is); index OURS is rdma_rxe."""
 
     rates: list
     marks: int

@@ -95,7 +95,7 @@ class Case:
 
     @property
     def holds_back(self):
-        """Whether what our connection manager says comes late to the guest's."""
+        """Whether messages from our connection manager are held back on their way to the guest's."""
         return self.program.listens_anew and self.role == "asks"
 
     @property

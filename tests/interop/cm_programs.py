@@ -18,8 +18,8 @@ def _cm(name, server, client, *, faults=_LOSSY, gids=_ADDRESSES, seconds=_LONG, 
 
 
 def _perftest(name):
-    """It knows no IPv6 here. Its first messages are sent from the buffer that it receives into. Its server ends a first connection
-    and listens anew for the one that is measured, which its client asks for at once."""
+    """Without IPv6, which perftest does not know here. It sends its first messages from the buffer that it receives into. Its server
+    ends a first connection and listens again for the measured one; its client requests that connection at once."""
     both = f"{name} -R -F -n 100 -s 4096 -d {{device}} -p {{port}}"
     return _cm(f"{name}_by_cm", both, f"{both} {{server}}", gids=("ipv4",), listens_anew=True, overwrites=True,
                leaves=True)  # fmt: skip

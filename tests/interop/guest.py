@@ -57,7 +57,7 @@ class Command:
             return
         number, code, size = map(int, header.split())
         if number != self._number:
-            raise GuestError(f"the guest answered command {number} when {self._number} was asked for")
+            raise GuestError(f"the guest answered command {number} instead of {self._number}")
         if len(rest) >= size:
             self._output = rest[:size]
             self.code = code

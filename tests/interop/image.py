@@ -56,7 +56,7 @@ class Kernel:
         return Kernel(copy)
 
     def load_order(self, wanted=MODULES):
-        """File names of these modules, each behind those that it needs."""
+        """File names of these modules, each after the modules that it needs."""
         order = []
 
         def visit(name):
@@ -169,7 +169,7 @@ def _unpack(package, folder):
         raise ImageError(f"{package.name} has no kernel with rdma_rxe")
 
 
-# By what stands behind ".ko" in a module's name. Debian packs them since its release 13.
+# By what follows ".ko" in a module's name. Debian packs modules since its release 13.
 _UNPACK = {"": bytes, ".xz": lzma.decompress}
 
 
@@ -182,14 +182,14 @@ def _may_be_needed(name):
 def _unpack_kernel(image):
     """The kernel proper out of a bzImage: QEMU starts it directly, and the emulated processor need not unpack it.
 
-    The header says how many sectors the boot code has (0x1f1, without the first), and where behind it the compressed kernel
-    lies (0x248, 0x24c): Documentation/x86/boot.rst.
+    The header says how many sectors the boot code has (0x1f1, without the first). The compressed kernel follows the boot code; the
+    header has its offset from there and its size (0x248, 0x24c): Documentation/x86/boot.rst.
     """
     offset, size = struct.unpack_from("<II", image, 0x248)
     packed = image[(image[0x1F1] + 1) * 512 + offset :][:size]
     if not packed.startswith(b"\xfd7zXZ"):
         return image
-    # Behind the stream stands its unpacked size, which is no part of it.
+    # After the stream comes its unpacked size, which is no part of it.
     return lzma.LZMADecompressor().decompress(packed)
 
 
@@ -220,8 +220,8 @@ def _in_usr(path):
 
 
 def build_initramfs(path, kernel, programs, modules=MODULES, installation=None):
-    """Writes an initramfs: drivers, the programs of Debian, those of `programs`, and what all of them need. `installation` is a folder
-    that urnic is installed into; in the guest it is /opt/urnic."""
+    """Writes an initramfs: drivers, the programs of Debian, `programs`, and what all of them need. `installation` is a folder that
+    urnic is installed into; in the guest it is /opt/urnic."""
     with open(path, "wb") as file:
         archive = CpioWriter(file)
         for folder in ("proc", "sys", "dev", "tmp", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"):

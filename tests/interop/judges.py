@@ -1,7 +1,7 @@
-"""Judges what became of a case: what the programs said, the recordings of both ends, and what the guest counted.
+"""Judges the results of a case: what the programs said, the recordings of both ends, and what the guest counted.
 
-No judge is urnic's transport: they are the programs themselves, `urnic check` (a second reading of the protocol), tshark
-and rdma_rxe.
+urnic's transport is not one of the judges. They are the programs themselves, `urnic check` (a second reading of the protocol),
+tshark and rdma_rxe.
 """
 import ipaddress
 import json
@@ -160,7 +160,7 @@ def _gave_up(run, side):
 
 
 def _has_left_its_peer(run, failed):
-    """Whether all that went wrong is that one side waited in vain for the other's last acknowledgement, which was lost."""
+    """Whether this is all that went wrong: the other side's last acknowledgement was lost, and one side gave up waiting for it."""
     return run.case.program.leaves and run.case.faults != "clean" and len(failed) == 1 and _gave_up(run, failed[0])
 
 
@@ -221,9 +221,10 @@ def judge_receiver(run, verdict):
 
 
 def _unanswered(records, output):
-    """How many of our frames came to queue pairs of the guest's after their last word. Which of them speaks with which of ours
-    stands in the output of our program, unless there is but one of each that it does not name, as perftest's own connection by rdma_cm: the guest's may end one while another still has something to say. A word is older than
-    its frame: once the guest's frames are held back, one of ours may meet it on the wire and find no queue pair."""
+    """How many of our frames came to queue pairs of the guest after the last frame of these. The output of our program says which queue
+    pairs are connected; one pair that it does not name, as perftest's own connection by rdma_cm, is found in the frames. The guest may
+    end one queue pair while another still sends. When the guest's frames are held back, its last frame may still be on its way when
+    the queue pair is gone: a frame of ours may meet it on the wire and find no queue pair."""
     ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
     peer = dict(zip(ours, theirs))
@@ -235,7 +236,7 @@ def _unanswered(records, output):
 
 
 def _only_pair(frames, known):
-    """{our queue pair: the guest's}, when no other pair speaks, except those `known` and those of the connection managers."""
+    """{our queue pair: the guest's}, if only one pair speaks besides the pairs in `known` and the connection managers' pair."""
     called = {True: set(), False: set()}
     for frame in frames:
         called[is_for_guest(frame)].add(_destination(frame))
@@ -288,8 +289,8 @@ def read_frames(path):
 
 
 def _read_pcap(path):
-    """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes without a last
-    frame that is cut off, as that of a killed program may be. IP packets become frames, in both."""
+    """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes. Both are without a
+    last frame that is cut off, as a killed program may leave it, and in both IP packets become frames."""
     data = path.read_bytes()
     if len(data) < _PCAP_HEADER:  # a program that never had a NIC
         return [], b""

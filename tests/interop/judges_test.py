@@ -118,7 +118,7 @@ class Programs(unittest.TestCase):
     NO_ANSWER = "Completion with error at client\nFailed status 12: wr_id 0"
 
     def verdict(self, ours, guests, *, faults="loss5", leaves=True, family="rdma_cm", output=NO_ANSWER, kernel=(6, 1)):
-        """What becomes of a case whose programs ended with these codes, as whose client we asked; a side that failed said
+        """The verdict about a case whose programs ended with these codes, with us as the client. A side that failed said
         `output`."""
         program = types.SimpleNamespace(
             family=family, leaves=leaves, kills_server=False, server_stays=False, client_says=""

@@ -166,7 +166,7 @@ class VirtioWire(PciWire):
 
 
 class VfioWire(PciWire):
-    """Behind QEMU's emulated IOMMU, as a user without any privilege."""
+    """With QEMU's emulated IOMMU, as a user without any privilege."""
 
     name = "pci-vfio"
     card = "e1000e"
@@ -177,8 +177,8 @@ class VfioWire(PciWire):
         self.expect_refusal(ADDRESS, "may not open /dev/vfio/")
         self.nic_guest.must(f"chown {USER} $(ls /dev/vfio/[0-9]*)")
         self.expect_refusal(ADDRESS, "may lock 8192 KiB", locked=8192)
-        # QEMU's e1000e drops a frame to send whose buffer it cannot map in one piece (net_tx_pkt_add_raw_fragment), as where its pages
-        # have no common page behind the IOMMU. A real card reads piece by piece.
+        # QEMU's e1000e drops a frame to send if it cannot map the frame's buffer in one piece (net_tx_pkt_add_raw_fragment), for
+        # instance if the IOMMU maps the buffer's pages to separate pages. A real card reads piece by piece.
         self.nic_guest.must("echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled")
 
     def _start(self, locked=LOCKED_MEMORY):

@@ -6,8 +6,8 @@ GIDS = ("ipv4", "ipv6", "linklocal")
 MTUS = (1024, 4096)  # of the path, in bytes: what interfaces of 1500 and 4200 bytes carry
 LINK_MTU = {1024: 1500, 4096: 4200}
 
-# What the network does to the packets, in both directions: `netem` those of the guest, a fault injector ours. Who is mute is the
-# server alone: all that it says is lost.
+# What the network does to the packets, in both directions: `netem` changes the guest's packets, a fault injector changes ours.
+# "mute" is for the server alone: all its packets are lost.
 FAULTS = {
     "clean": ("", ""),
     "loss1": ("loss 1%", "loss=0.01"),
@@ -63,6 +63,6 @@ class Program:
     port: int = 0  # that cannot be chosen
     server_stays: bool = False  # it is ended when the client has
     overwrites: bool = False  # what it sends, before that is acknowledged: sent again it is something else
-    listens_anew: bool = False  # its server, as soon as its client hears of it: the slow guest needs more time
+    listens_anew: bool = False  # its server does, for a second connection, which its client requests at once: the slow guest needs more time
     client_says: str = ""  # a pattern; the client has to fail, and to say this
     meets: bool = True  # otherwise no packet of RoCE is expected

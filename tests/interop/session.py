@@ -27,7 +27,7 @@ COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 RECEIVED = f"$(cat {COUNTERS}/rcvd_pkts)"
 UNTIL_TRAFFIC = f"was={RECEIVED}; for i in $(seq 200); do [ {RECEIVED} -gt $((was + 50)) ] && exit 0; sleep 0.05; done; exit 1"
 
-# What stands in braces in the words of programs that connect by rdma_cm, and is the same in all cases.
+# Values for the braces in the words of programs that connect by rdma_cm; they are the same in all cases.
 NOBODY = {"ipv4": "10.79.0.77", "ipv6": "fd79::77"}
 GROUP = "239.79.0.1"
 ENDLESS, SOME = 1000000, 50  # rounds of an rping
@@ -40,7 +40,7 @@ WHY_ALIVE = "top -b -n 1 | head -20; dmesg"
 
 @dataclasses.dataclass
 class Run:
-    """What became of a case."""
+    """The results of a case."""
 
     case: cases.Case
     codes: dict  # by side; None: did not end and was killed

@@ -1,7 +1,7 @@
 """What lies between urnic and the guest: a tap interface in a network namespace, or shared memory.
 
-Each wire says how QEMU is started for it and how `urnic run` is, and by which address the programs of each side find those of
-the other to exchange their queue pairs' numbers. The NICs' own addresses are theirs alone.
+Each wire says how QEMU and `urnic run` are started for it, and by which address the programs of each side find the other side's
+programs, to exchange the numbers of their queue pairs. Only the NICs have the NICs' own addresses.
 """
 import subprocess
 

@@ -63,7 +63,7 @@ ALLOWED = (
     ("nic/engine/engine.cc", '#include "nic/queues/queue_pair.h"\n#include "nic/port/packet_port.h"'),
     ("nic/device/device.h", '#include "nic/engine/engine.h"'),
     ("drivers/dpdk/port.cc", '#include "nic/port/packet_port.h"\n#include <rte_mbuf.h>'),
-    ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv, mind"),
+    ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv"),
     ("verbs_api/opening/open.cc", '#include "nic/device/device.h"\n#include <infiniband/verbs.h>'),
     ("tools/runtime/dropin/open_port.cc", '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"'),
     ("tools/command/commands/sim_command.cc", '#include "tools/simulation/seeds/runner.h"'),

@@ -37,5 +37,5 @@ use "$folder"/urnic-*/bin/urnic
 rm -r "$folder"
 pkill -u tester || true
 [ -z "$(find / -xdev -name '*urnic*' -not -path '/proc/*' -not -path '/tmp/*' -not -path '/mnt/*' -not -path "$PWD/*")" ] ||
-  fail "left behind: $(find / -xdev -name '*urnic*' -not -path '/tmp/*' -not -path '/mnt/*' -not -path "$PWD/*")"
+  fail "these files are left: $(find / -xdev -name '*urnic*' -not -path '/tmp/*' -not -path '/mnt/*' -not -path "$PWD/*")"
 echo "  the .tar.gz ran from '$folder' and is gone without a trace"

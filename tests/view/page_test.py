@@ -66,7 +66,7 @@ class PageTest(unittest.TestCase):
         self.settle()
 
     def settle(self):
-        """Two frames: what was asked for is drawn."""
+        """Waits for two frames; then the page has drawn what the test wants."""
         self.browser.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0)));")
 
     def run_js(self, text, *arguments):

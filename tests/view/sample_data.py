@@ -3,8 +3,8 @@
 
     sample_data.py DATA.json [PACKETS]
 
-Connection 0 is an RC ping-pong whose ends were both recorded. Connection 1 is in a capture of someone else's: one place per
-packet, and no way. The bytes of the headers are those of real frames; tests read them again, independently.
+Connection 0 is an RC ping-pong whose ends were both recorded. Connection 1 is in a capture of other NICs' traffic: one place per
+packet, and no way. The headers have the bytes of real frames; tests read them again, independently.
 """
 import json
 import random
@@ -44,7 +44,7 @@ MEANINGS = {
 
 
 def header(name, base, *fields):
-    """Fields are (name, bits, kind), one behind the other."""
+    """Fields are (name, bits, kind), in the order of the bits."""
     made, at = [], base
     for field, bits, kind in fields:
         made.append([field, at, bits, kind])
@@ -300,7 +300,7 @@ class Story:
 
 
 def foreign(story, number):
-    """A capture of someone else's NICs: neither sent nor received."""
+    """A capture of other NICs' traffic: packets are neither sent nor received."""
     now, psn = 2_000_000, 0xFFFFF0
     for _ in range(max(1, number // 4)):
         batch = []
@@ -385,7 +385,7 @@ def make(packets=120, omitted=0):
         "packets": story.packets, "notes": story.notes, "findings": story.findings,
     }
     if omitted:
-        data["omitted"] = {"packets": omitted, "why": "a page has at most 1,000,000; those of the busiest connections are left out"}
+        data["omitted"] = {"packets": omitted, "why": "a page has at most 1,000,000; packets of the busiest connections are left out"}
     return data
 
 

@@ -11,7 +11,7 @@ from lines.line_test import LineTest
 
 @dataclasses.dataclass(frozen=True)
 class CmLine:
-    """Both are commands as a person types them behind `urnic run --ip ... --`."""
+    """Both are commands as a person types them after `urnic run --ip ... --`."""
 
     server: str
     client: str = ""  # without it: the server's words and its address

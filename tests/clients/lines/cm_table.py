@@ -130,7 +130,7 @@ MIGRATION = tuple(
 
 UCX = (("UCX_TLS", "rc_verbs,ud_verbs"), ("UCX_SOCKADDR_TLS_PRIORITY", "rdmacm"))
 MIDDLEWARE = (
-    # Its server serves for ever, and both compare data.
+    # Its server serves without end, and both sides compare data.
     CmLine("io_demo", f"io_demo -i 100 {SERVER}", says="Client exit with status 'OK'", server_ends=False, environment=UCX, cover=True),
     Scenario(
         "fi_pingpong -p verbs -e msg -d urnic0 -c",

@@ -88,7 +88,7 @@ class Iser(CmPairTest):
         return initiator.output()
 
     def start_reader(self, name, nic):
-        """Thirty-two reads at once, for ever. With -t, iscsi-perf 1.19 misses its end if it has no time to look during its last
+        """Thirty-two reads at once, without end. With -t, iscsi-perf 1.19 misses its end if it gets no processor during its last
         second."""
         return self.start_initiator(name, "iscsi-perf", "-i", INITIATOR, "-m", 32, "-b", 128, URL, nic=nic)
 

@@ -22,7 +22,7 @@ class LineTest(ClientTest):
         wait_until(lambda: self.line.refused in said(), self.line.timeout)
         if self.line.refused not in said():
             self.fail_with(f"a refusal expected: {self.line.refused!r}")
-        # The other side may wait for ever for the one that has refused.
+        # The other side may wait forever for the side that has refused.
         if not wait_until(lambda: any(side.popen.poll() not in (None, 0) for side in sides), 10):
             self.fail_with("a refusal is an exit code other than 0")
 

@@ -55,8 +55,8 @@ def guest():
         b"\xe2\xf9",                      # loop tell
         b"\xeb\xda",                      # jmp count
     ])  # fmt: skip
-    # Multiboot specification 0.6.96, 3.1.2 and 3.1.3: magic, flags (bit 16: addresses follow) and a checksum; where the header is and where
-    # the file goes, up to its end, without zeroes behind it; where to start.
+    # Multiboot specification 0.6.96, 3.1.2 and 3.1.3: magic, flags (bit 16: addresses follow), a checksum; the addresses of the header
+    # and of the file; no end of the file (load all of it) and no zeroes after it; the address to start at.
     magic, flags = 0x1BADB002, 1 << 16
     header = struct.pack("<8I", magic, flags, -(magic + flags) & 0xFFFFFFFF, CODE, CODE, 0, 0, CODE + 32)
     return header + code
@@ -223,7 +223,7 @@ class Migration(CmPairTest):
         self.move_after_all(source)
 
     def test_a_migration_that_is_cancelled(self):
-        """The destination hears of it and ends, and the guest stays where it is until it moves to another."""
+        """The destination is told and ends. The guest stays where it is, until it moves to another destination."""
         source, destination = self.start_source(), self.start_destination()
         self.start_slowly(source)
         source.ask("migrate_cancel")

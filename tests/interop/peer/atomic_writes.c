@@ -28,7 +28,7 @@ static void sent(struct connection* c, uint64_t wr_id, enum ibv_wc_opcode opcode
        completion.opcode);
 }
 
-/* Eight bytes that are either there or not, and what a READ finds behind them. */
+/* The eight bytes are either all there or not at all; a READ after them finds them. */
 static void written_and_read(const struct settings* settings) {
   now("ATOMIC WRITEs and READs");
   struct connection c = join(settings, kUsual);
@@ -62,7 +62,7 @@ static const struct {
   enum ibv_wc_status status;
 } kRefusals[] = {
     {"ATOMIC WRITE with a wrong key", PLACE, 0x5a, 0, false, IBV_WC_REM_ACCESS_ERR},
-    {"ATOMIC WRITE behind the region", REGION, 0, 0, false, IBV_WC_REM_ACCESS_ERR},
+    {"ATOMIC WRITE beyond the region", REGION, 0, 0, false, IBV_WC_REM_ACCESS_ERR},
     {"ATOMIC WRITE that the region forbids", PLACE, 0, 0, true, IBV_WC_REM_ACCESS_ERR},
     {"ATOMIC WRITE that the queue pair forbids", PLACE, 0, IBV_ACCESS_REMOTE_WRITE, false,
      IBV_WC_REM_INV_REQ_ERR},

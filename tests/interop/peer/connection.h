@@ -17,7 +17,7 @@ enum {
   QKEY = 0x11111111,
 };
 
-/* What was asked for on the command line. */
+/* What the command line says. */
 struct settings {
   const char* device;
   int gid_index;
@@ -66,8 +66,8 @@ struct connection join(const struct settings* settings, struct wishes wishes);
 /* Both sides do this at the same time, when nothing is under way. */
 void part(struct connection* connection);
 
-/* Bytes that tell what they belong to (`seed`) and where in it they are. `memory` holds those of seed 0 at
- * first. */
+/* Bytes that tell what they belong to (`seed`) and where in it they are. At first `memory` holds the bytes of
+ * seed 0. */
 void fill(uint8_t* bytes, uint32_t length, uint32_t seed);
 /* Whether these are the bytes of `seed` from `first` on. */
 void must_hold(const uint8_t* bytes, uint32_t first, uint32_t length, uint32_t seed, const char* what);

@@ -53,7 +53,7 @@ static void take(struct connection* c, enum ibv_wr_opcode opcode, uint32_t lengt
   if (opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
     must_hold(c->memory + REMOTE, 0, length, seed, "what was written");
     must(length == 0 || c->memory[REMOTE + length] == (uint8_t)~seed,
-         "a byte behind what was written has changed");
+         "a byte after what was written has changed");
   }
 }
 
@@ -128,7 +128,7 @@ static void complete_fenced(struct connection* c, uint64_t wr_id) {
 }
 
 static void inline_and_fence(struct connection* c) {
-  now("inline data, and a READ behind a fence");
+  now("inline data, and a SEND with a fence after a READ");
   if (!c->settings->is_client) {
     for (uint64_t i = 0; i < 2; i++) post_receive(c, i, LONGEST);
   }

@@ -26,9 +26,9 @@ static const struct refusal kRefusals[] = {
     {"WRITE with a wrong key", IBV_WR_RDMA_WRITE, 5000, 0, false, 0x5a, 0, IBV_WC_REM_ACCESS_ERR},
     {"READ with a wrong key", IBV_WR_RDMA_READ, 5000, 0, false, 0x5a, 0, IBV_WC_REM_ACCESS_ERR},
     {"FETCH_ADD with a wrong key", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, false, 0x5a, 0, IBV_WC_REM_ACCESS_ERR},
-    {"WRITE behind the region", IBV_WR_RDMA_WRITE, 5000, 0, false, 0, REGION - REMOTE - 4999,
+    {"WRITE beyond the region", IBV_WR_RDMA_WRITE, 5000, 0, false, 0, REGION - REMOTE - 4999,
      IBV_WC_REM_ACCESS_ERR},
-    {"READ behind the region", IBV_WR_RDMA_READ, 5000, 0, false, 0, REGION - REMOTE - 4999,
+    {"READ beyond the region", IBV_WR_RDMA_READ, 5000, 0, false, 0, REGION - REMOTE - 4999,
      IBV_WC_REM_ACCESS_ERR},
     {"WRITE before the region", IBV_WR_RDMA_WRITE, 5000, 0, false, 0, -REMOTE - 1, IBV_WC_REM_ACCESS_ERR},
     {"WRITE with immediate and a wrong key", IBV_WR_RDMA_WRITE_WITH_IMM, 5000, 0, false, 0x5a, 0,
@@ -84,7 +84,7 @@ static void refuse(const struct settings* settings, const struct refusal* refusa
   if (!settings->is_client) {
     must_hold(c.memory, 0, REGION, 0, "memory that was not to be touched");
     while (comes_within(c.receive_cq, 0, &completion)) {
-      must(completion.status != IBV_WC_SUCCESS, "the SEND behind a refused request was received");
+      must(completion.status != IBV_WC_SUCCESS, "the SEND after a refused request was received");
     }
   }
   part(&c);
@@ -123,7 +123,7 @@ void play_too_long(const struct settings* settings, enum weather weather) {
            "it completed with %s", ibv_wc_status_str(completion.status));
       now("the server's %s", ibv_wc_status_str(completion.status));
       for (uint32_t i = SHORT_RECEIVE; i < LONGEST; i++)
-        must(received(&c, 1)[i] == 0, "a byte behind the receive");
+        must(received(&c, 1)[i] == 0, "a byte beyond the receive");
     }
     part(&c);
   }

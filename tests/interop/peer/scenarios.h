@@ -4,7 +4,7 @@
 
 #include "connection.h"
 
-/* What the network does to the packets, as far as it changes what may come of them. */
+/* What the network does to the packets, as far as it changes which results are allowed. */
 enum weather {
   FAIR,    /* nothing is lost */
   FOUL,    /* packets are lost, repeated and reordered; a reliable connection does not show it */

@@ -7,7 +7,7 @@
 #include "scenarios.h"
 #include "verdict.h"
 
-/* Each WRITE has a place of its own, the counter and what is READ lie behind. */
+/* Each WRITE has a place of its own; after these places lie the counter and the bytes for READs. */
 enum { MESSAGES = 200, WINDOW = 16, PLACE = 6400, COUNTER = 520192, LONGEST_HERE = PLACE };
 
 enum kind { SENT, WRITTEN, FETCHED, ADDED, ANNOUNCED, KINDS };

@@ -95,7 +95,7 @@ static void converse(const struct settings* settings, enum weather weather, enum
     must(arrived >= BATCHES * BATCH / (weather == FAIR ? 1 : 16), "too few");
   }
   if (type == IBV_QPT_UD && weather == FAIR) {
-    now("a datagram with a wrong Q_Key, and a right one behind it");
+    now("a datagram with a wrong Q_Key, and then one with the right Q_Key");
     if (settings->is_client) {
       struct request request = make(&c, IBV_WR_SEND, 1, 0, 10, 0);
       request.wr.wr.ud.remote_qkey = WRONG_QKEY;

@@ -138,7 +138,7 @@ static void rebound(const struct settings* settings) {
   part(&c);
 }
 
-/* rdma_rxe of Linux 6.1 looks at the bounds of the region behind the window only. */
+/* False if the server is rdma_rxe: in Linux 6.1 it checks the bounds of the region, not of the window. */
 static bool knows_bounds(const struct settings* settings) {
   const uint32_t own = strncmp(settings->device, "rxe", 3) != 0, theirs = tell_key(own);
   return settings->is_client ? theirs : own;

@@ -47,17 +47,17 @@ LAB = Lab(
             Find: state (PORT_ACTIVE), active_mtu (the largest path MTU of this network), max_qp (how many queue pairs there may be), and the
             GIDs, which are its addresses. With RoCEv2 a GID is an IP address: GID[0] is link-local, GID[1] is the IPv4 address, written
             as an IPv6 one (::ffff:a.b.c.d), GID[2] the IPv6 address if the host has one (fact 11 of transport/FACTS.md); a number
-            may be missing. Those behind them are further addresses of the host; 127.0.0.1 leads no further than this host.
-            Programs are told which one to use; to take the wrong one is the most frequent mistake of all.
+            may be missing. The GIDs after these are further addresses of the host; 127.0.0.1 is reached only from this host.
+            You tell each program which GID to use. To take the wrong GID is the most frequent mistake of all.
             """,
         ),
         Experiment(
             name="pingpong",
             title="An unmodified ping-pong",
             text="""
-            ibv_rc_pingpong comes with rdma-core, and knows nothing of urnic. The client sends a message, the server sends one back, and so
+            ibv_rc_pingpong comes with rdma-core, and knows nothing about urnic. The client sends a message, the server sends one back, and so
             on: here three times, 2500 bytes each. -g 1 is the GID index, -m 1024 the path MTU: how much payload one packet carries at most.
-            The two first meet over TCP to tell each other their addresses; that is not in the recording.
+            First the two programs tell each other their addresses over TCP; these packets are not in the recording.
             """,
             programs=(Program("server", PINGPONG), Program("client", PINGPONG + " localhost", waits_for_listener=True)),
             questions=(
@@ -72,14 +72,14 @@ LAB = Lab(
                     "To which UDP port do they go?",
                     truth=lambda seen: (*{packet.field("UDP.Destination port") for packet in seen.trace.packets},)[0],
                     expected=4791,
-                    why="RoCEv2 is the InfiniBand transport inside of UDP, and 4791 is its port (fact 6). The source port differs from connection to connection, so that routers can spread them.",
+                    why="RoCEv2 is the InfiniBand transport inside of UDP, and 4791 is its port (fact 6). The source port differs from connection to connection, so that routers can send connections over different paths.",
                 ),
                 Question(
                     "IP address and UDP port lead to the NIC. In which header is the number of the receiving queue pair?",
                     choices=("IPv4", "UDP", "BTH, the base transport header"),
                     truth=header_of_the_queue_pair,
                     expected="c",
-                    why="All queue pairs of a NIC share UDP port 4791: the BTH has 24 bits for the number of the queue pair, as it has the opcode and the PSN, the packet sequence number.",
+                    why="All queue pairs of a NIC share UDP port 4791: the BTH has 24 bits for the number of the queue pair. It also has the opcode and the PSN, the packet sequence number.",
                 ),
             ),
             expects=(
@@ -104,8 +104,8 @@ LAB = Lab(
                                                           -> queue pair (QP), which needs completion queues (CQ)
 
             Gaps 1 to 4 make PD, CQ, MR and QP. Gap 5 posts a receive at the server: a place for a message that will come. Gap 6 posts the
-            send at the client. Each gap names the function; 'man ibv_create_cq' (package libibverbs-dev) shows its arguments. The program
-            says itself which gap is still open.
+            send at the client. Each gap names the function; 'man ibv_create_cq' (package libibverbs-dev) shows its arguments. When you
+            run the program, it says which gap is still open.
 
             The address vector (AV), the last of the objects, is filled in already: see .ah_attr in connect_qp(). It says where the peer is.
             """,

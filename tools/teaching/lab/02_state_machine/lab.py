@@ -38,7 +38,7 @@ LAB = Lab(
     understand=(
         "what each state of a queue pair allows, and which attributes each transition needs",
         "what the statuses 4, 5, 10, 12 and 13 mean: you make each of them on purpose",
-        "which failures reach the wire, and which side learns of them",
+        "which failures reach the wire, and which side notices them",
     ),
     picture="status-13",
     steps=(
@@ -47,11 +47,11 @@ LAB = Lab(
             """
             A queue pair begins in RESET. The program leads it, with ibv_modify_qp(), to INIT (which port), to RTR, "ready to receive"
             (where the peer is, which PSN comes from there), and to RTS, "ready to send" (our PSN, and how often and how long to try). Each
-            step has attributes that must be named in the mask: an attribute whose bit is not set in the mask is not looked at, and a
-            transition that lacks one is refused with EINVAL.
+            step has attributes that the mask must name: ibv_modify_qp() ignores an attribute whose bit is not set in the mask, and refuses
+            a transition that lacks an attribute with EINVAL.
 
-            Any failure of a work request leads to the last state, ERR. Whatever is posted then, or was posted before and is not done, is
-            flushed: it completes with status 5. Only RESET leads out of it.
+            Any failure of a work request leads to the last state, ERR. Work requests that are posted in ERR, or were posted before and are
+            not done, are flushed: they complete with status 5. Only a transition to RESET leads out of ERR.
             """,
         ),
         Exercise(
@@ -60,7 +60,7 @@ LAB = Lab(
             """
             walk.c leads one queue pair from RESET to RTS, connected to itself, and tries in each state to post a receive and a send. Its three
             masks name IBV_QP_STATE alone. Add what each transition of a reliable connection (RC) needs: 'man ibv_modify_qp' has the table.
-            The structs beside the masks are a hint, no more: what they leave out is 0, and the mask may have to name it all the same.
+            The structs beside the masks are only a hint: an attribute that they leave out is 0, but the mask may still have to name it.
             """,
         ),
         Experiment(
@@ -75,14 +75,14 @@ LAB = Lab(
                     choices=tuple(STATES),
                     truth=lambda seen: state_of_the_first(seen, "post_receive"),
                     expected="b",
-                    why="In INIT already. So the receives can be there before the first packet may come, which is in RTR: no message need be refused.",
+                    why="In INIT already. So a program can post its receives before RTR, when the first packet may come, and the NIC need not refuse any message.",
                 ),
                 Question(
                     "And a send?",
                     choices=tuple(STATES),
                     truth=lambda seen: state_of_the_first(seen, "post_send"),
                     expected="d",
-                    why="In RTS only. urnic refuses it before that with EINVAL; the library of other NICs may not look, and the request is lost. Do not rely on the check.",
+                    why="In RTS only. Before that, urnic refuses it with EINVAL; the library of another NIC may not check the state, and the request is lost. Do not rely on the check.",
                 ),
             ),
             expects=(
@@ -124,7 +124,7 @@ LAB = Lab(
                     "How many packets of this request are on the wire?",
                     truth=lambda seen: len(requests(seen)),
                     expected=0,
-                    why="None: the NIC checks key, bounds and rights of the memory that a packet needs before it sends this packet. The peer never learns of it.",
+                    why="None: the NIC checks key, bounds and rights of the memory that a packet needs before it sends this packet. The peer never knows about it.",
                     unit="packets",
                 ),
             ),
@@ -141,7 +141,7 @@ LAB = Lab(
                     "How many of the three receives complete?",
                     truth=lambda seen: len(seen.trace.completions("client", "receive", "WR_FLUSH_ERR")),
                     expected=3,
-                    why="All. Each work request that was posted gets its completion, so that the program knows that the NIC is done with its memory. Status 5 is never the cause: look for the completion before it, or for who moved the queue pair.",
+                    why="All. Each work request that was posted gets its completion, so that the program knows that the NIC is done with its memory. Status 5 is never the cause: look for a completion before it, or for the program that moved the queue pair to ERR.",
                     unit="receives",
                 ),
             ),
@@ -159,7 +159,7 @@ LAB = Lab(
                     choices=("the client's", "the server's", "both"),
                     truth=ends_in_error,
                     expected="c",
-                    why="Both. A peer that reaches for memory which it must not touch is not to be trusted, so the responder closes its side, too. Its program learns of it by flushed receives (status 5), or by an event.",
+                    why="Both. The responder does not trust a peer that wants memory which it must not touch, so it closes its side, too. Flushed receives (status 5) or an event tell the responder's program.",
                 ),
                 Question(
                     "What is the syndrome of the NAK, in the AETH? (fact 19 of transport/FACTS.md; hexadecimal with 0x)",
@@ -191,7 +191,7 @@ LAB = Lab(
                     "How many answers come?",
                     truth=lambda seen: len(seen.trace.sent("server")),
                     expected=0,
-                    why="None. A packet for a queue pair that is not there is dropped without a word (fact 14): status 12 is silence, and silence has many causes. A wrong address, GID, PSN or port, a firewall, a peer that has ended: all look like this.",
+                    why="None. The NIC drops a packet for a queue pair that does not exist, and sends no answer (fact 14). Status 12 only says that no answer came, and this has many causes: a wrong address, GID, PSN or port, a firewall, a peer that has ended.",
                     unit="answers",
                 ),
             ),
@@ -223,7 +223,7 @@ LAB = Lab(
                     choices=("a completion with status 13", "a completion with status 5", "nothing"),
                     truth=lambda seen: "c" if not seen.trace.completions("server") else "b" if seen.trace.completions("server", status="WR_FLUSH_ERR") else "a",
                     expected="c",
-                    why="Nothing: its NIC answers alone, and its queue pair stays in RTS. Counters tell (out_of_buffer, 'urnic stat').",
+                    why="Nothing: the server's NIC answers alone, and the server's queue pair stays in RTS. Only a counter shows it (out_of_buffer, in 'urnic stat').",
                 ),
             ),
             expects=(Expect("the client's SEND ended with RNR_RETRY_EXC_ERR.", ended_with("RNR_RETRY_EXC_ERR"), gap(13, "prepare_server() must not post a receive then.")),),

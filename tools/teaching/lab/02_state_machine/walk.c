@@ -23,7 +23,7 @@ static void try_to_post(struct end* end, const char* state) {
 
 int main(void) {
   struct end end;
-  end_open(&end, 64, 0);  // makes a queue pair, too, and takes it to INIT; this one begins anew
+  end_open(&end, 64, 0);  // makes a queue pair, too, and takes it to INIT; here it starts again from RESET
   struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
   if (ibv_modify_qp(end.qp, &reset, IBV_QP_STATE) != 0) fail("RESET is allowed in every state");
   try_to_post(&end, "RESET");

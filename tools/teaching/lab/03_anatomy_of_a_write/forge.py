@@ -31,7 +31,7 @@ def meet():
 
 
 def write_only(source, source_port, target, psn, offset, text):
-    """BTH, RETH, payload, padding, ICRC: what stands behind the UDP header."""
+    """BTH, RETH, payload, padding, ICRC: what follows the UDP header."""
     gid, queue_pair, _, rkey, memory = target
     padding = -len(text) % 4
     acknowledge = 0x80
@@ -55,7 +55,7 @@ def main():
     udp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, OTHER_TOS)
     udp.sendto(words[1], place)  # with another TOS in the IPv4 header
     damaged = bytearray(words[2])
-    damaged[28] ^= 0x01  # the first byte of the payload, behind BTH (12) and RETH (16)
+    damaged[28] ^= 0x01  # the first byte of the payload, after BTH (12) and RETH (16)
     udp.sendto(damaged, place)
     udp.sendto(words[2], place)  # as it should be
     tcp.sendall(b"\0")

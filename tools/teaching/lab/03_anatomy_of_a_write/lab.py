@@ -107,8 +107,8 @@ LAB = Lab(
             "Foretell the packets",
             "anatomy.c",
             """
-            anatomy.c writes 0, 1, 1024, 1025 and 4096 bytes, and says before each how many packets that takes, with which PSNs, and how much
-            padding is in the last one. Two functions are not finished: packets_of() and padding_of().
+            anatomy.c writes 0, 1, 1024, 1025 and 4096 bytes. Before each WRITE it says how many packets the WRITE takes, with which PSNs, and
+            how much padding the last packet has. Two functions are not finished: packets_of() and padding_of().
             """,
         ),
         Experiment(
@@ -122,7 +122,7 @@ LAB = Lab(
                     "How many packets do the five WRITEs take in all?",
                     truth=lambda seen: sum(map(len, writes(seen))),
                     expected=9,
-                    why="1 + 1 + 1 + 2 + 4. A WRITE of 0 bytes is a packet, too: it carries BTH and RETH, and is acknowledged.",
+                    why="1 + 1 + 1 + 2 + 4. A WRITE of 0 bytes is a packet, too: it carries BTH and RETH, and the peer acknowledges it.",
                     unit="packets",
                 ),
                 Question(
@@ -149,16 +149,16 @@ LAB = Lab(
             ),
             expects=(
                 Expect("the WRITEs have the lengths 0, 1, 1024, 1025 and 4096, by their RETHs.", lambda seen: [true[0] for true in on_the_wire(seen)] == list(LENGTHS), "The client should write 0, 1, 1024, 1025 and 4096 bytes."),
-                Expect("the number of packets, the PSNs and the padding of each are what your functions foretold.", lambda seen: forecast(seen) == on_the_wire(seen), first_difference),
-                Expect("nothing completes at the server: it does not learn that its memory has changed.", lambda seen: not seen.trace.completions("server"), "A WRITE should not complete anything at the server."),
+                Expect("the number of packets, the PSNs and the padding of each WRITE are as your functions said.", lambda seen: forecast(seen) == on_the_wire(seen), first_difference),
+                Expect("nothing completes at the server: its program is not told that its memory has changed.", lambda seen: not seen.trace.completions("server"), "A WRITE should not complete anything at the server."),
             ),
         ),
         Exercise(
             "The ICRC by hand",
             "icrc.py",
             """
-            icrc.py computes the ICRC of each packet of a recording. A router may change some fields on the way; the ICRC must stay right, so
-            all of their bits count as ones. Fact 2 of transport/FACTS.md lists them:
+            icrc.py computes the ICRC of each packet of a recording. A router may change some fields on the way, and the ICRC must stay right.
+            So all bits of these fields count as ones. Fact 2 of transport/FACTS.md lists the fields:
 
               IPv4: TOS, TTL, header checksum      UDP: checksum      BTH: byte 4 (FECN, BECN, six reserved bits)
 
@@ -194,12 +194,12 @@ LAB = Lab(
             name="forge",
             title="A WRITE without verbs",
             text="""
-            forge.py builds RDMA WRITEs byte by byte, uses your icrc(), and sends them from a plain UDP socket, as any user may. It knows queue
-            pair, PSN, address and R_Key of the target, who told it over TCP. Four packets:
+            forge.py builds RDMA WRITEs byte by byte, uses your icrc(), and sends them from a plain UDP socket, as any user may. The target
+            told it queue pair, PSN, address and R_Key over TCP. Four packets:
 
               PSN 500  "written "   as it should be
-              PSN 501  "without "   the TOS in its IPv4 header differs from the one that the ICRC was computed with
-              PSN 502  "verbs."     one bit of the payload was flipped behind the ICRC
+              PSN 501  "without "   the TOS in its IPv4 header was changed after the ICRC was computed
+              PSN 502  "verbs."     one bit of the payload was flipped after the ICRC was computed
               PSN 502  "verbs."     as it should be
             """,
             programs=(Program("target", "./target", may_fail=True), Program("forge", "python3 forge.py", is_plain=True, waits_for_listener=True)),
@@ -218,7 +218,7 @@ LAB = Lab(
                     choices=("a NAK", "an ACK", "nothing"),
                     truth=answer_to_the_damaged,
                     expected="c",
-                    why="Nothing: if the ICRC is wrong, nothing in the packet can be believed, not even whose it is. It is dropped and counted (rx_drop_bad_icrc), and the sender repeats it because no ACK comes.",
+                    why="Nothing: if the ICRC is wrong, the NIC can trust nothing in the packet, not even the number of the queue pair. It drops and counts the packet (rx_drop_bad_icrc), and the sender repeats it because no ACK comes.",
                 ),
             ),
             expects=(
@@ -228,8 +228,8 @@ LAB = Lab(
                 Expect("the last ACK says that three WRITEs are complete (MSN 3).", lambda seen: seen.trace.sent("target", "ack")[-1].msn == 3, "The target's NIC should acknowledge three WRITEs."),
             ),
             after="""
-            The ICRC protects from accidents, not from people: it has no secret. Who can send packets, and knows or guesses queue pair, PSN and
-            R_Key, can write into that memory. Lab 8 looks at what stands in the way of that.
+            The ICRC protects from accidents, not from people: it has no secret. A user who can send packets, and knows or guesses queue pair,
+            PSN and R_Key, can write into that memory. Lab 8 shows what protects the memory.
             """,
         ),
     ),

@@ -16,7 +16,7 @@ int main(void) {
   end_open(&end, BYTES, IBV_ACCESS_REMOTE_WRITE);
   const int socket = meet(NULL);
   end_connect(&end, socket);
-  // The NIC changes the memory behind the compiler's back.
+  // The compiler does not know that the NIC changes the memory.
   volatile const char* memory = end.memory;
   const time_t limit = time(NULL) + SECONDS;
   int complete = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Foretells which packets are on the wire: python3 forecast.py EXPERIMENT
 
-PSNs count from 0, the first packet of the connection. What a requester remembers is little: which PSN is the oldest one that is not acknowledged."""
+PSNs count from 0, the first packet of the connection. A requester remembers only one thing: the oldest PSN that is not acknowledged."""
 import sys
 
 LOST = 7  # the PSN
@@ -13,9 +13,9 @@ def first_transmission(packets):
 
 
 def after_a_nak(packets):
-    """PSNs that the client sends when its packet LOST is lost, of a message that has more packets behind it.
+    """PSNs that the client sends when its packet LOST is lost, and more packets of the message follow it.
 
-    The responder sees a PSN that it does not expect, and says so by a NAK with the PSN that it does expect."""
+    The responder sees a PSN that it does not expect. It sends a NAK with the PSN that it expects."""
     sent = first_transmission(packets)
     # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)  adds FROM to TO - 1
     return sent
@@ -24,19 +24,19 @@ def after_a_nak(packets):
 def after_a_timeout(packets, expected):
     """PSNs that the client sends when the LAST packet of a message is lost, or the only ACK for it.
 
-    No packet comes behind it, so the responder has nothing to complain of. No ACK has come at all. After the timeout the client sends
-    one packet, and asks for an ACK in it. The responder expects the PSN `expected`, and its ACK says so. `expected` is `packets` when it has all."""
+    No packet follows it, so the responder sees no gap and sends no NAK. No ACK has come at all. After the timeout the client sends one packet,
+    and requests an ACK in it. The responder expects the PSN `expected`, and its ACK says so. `expected` is `packets` when it has all."""
     sent = first_transmission(packets)
     # GAP 2: and here, when the ACK timeout is over? Which one packet, and which ones when its ACK has come?  sent += [PSN]  adds one
     return sent
 
 
 def read_requests(packets):
-    """(PSN, number of packets asked for) of each READ request that the client sends, when the response with PSN LOST is lost.
+    """(PSN, number of packets in the response) of each READ request that the client sends, when the response with PSN LOST is lost.
 
-    The responses have the PSNs of the READ: it takes one for each packet that will come."""
+    The responses have the PSNs of the READ: the READ takes one PSN for each packet that will come."""
     requests = [(0, packets)]
-    # GAP 3: the client has all responses before LOST, and then sees the one behind it. Like this:  requests.append((PSN, PACKETS))
+    # GAP 3: the client has all responses before LOST, and then sees the one after it. Like this:  requests.append((PSN, PACKETS))
     return requests
 
 

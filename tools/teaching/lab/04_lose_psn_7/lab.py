@@ -64,7 +64,7 @@ def wrong_forecast(gap, truth, unit="packets"):
             return begin + f"the client sent no {unit} after those."
         if same == len(own):
             return begin + f"but the client sent more {unit}."
-        return begin + "the next one that the client sent is another one."
+        return begin + "the next one differs from what the client sent."
 
     return complaint
 
@@ -129,7 +129,7 @@ LAB = Lab(
     title="Lose exactly PSN 7",
     minutes=50,
     understand=(
-        "how a requester learns of a loss: by a NAK at once, by a gap in the answers, or by its timer",
+        "how a requester notices a loss: by a NAK at once, by a gap in the answers, or by its timer",
         "what go-back-N sends again after a NAK, and what after a timeout; why the last packet of a message is the worst one to lose",
         "why a lost ACK often costs nothing, and how an atomic is carried out exactly once",
     ),
@@ -138,26 +138,26 @@ LAB = Lab(
         Say(
             "One packet",
             """
-            'urnic run --fault' can lose one certain packet: drop:kind=request:psn=7 is the request whose PSN is 7 behind the first one of the
-            connection, once; if it comes again it gets through. The end of the program says which packet it was.
+            'urnic run --fault' can lose one certain packet: drop:kind=request:psn=7 loses the request with PSN 7, counted from the first PSN of
+            the connection, once. When the client sends it again, it arrives. When the program ends, it says which packet was lost.
 
-            A reliable connection repairs that, and no program hears of it. It costs time, and packets. A responder of this kind keeps nothing that
-            comes behind a gap: the requester goes back, and sends all of it again (go-back-N).
+            A reliable connection repairs the loss, and the programs do not notice. It costs time, and packets. A responder of this kind keeps
+            nothing that comes after a gap: the requester goes back, and sends all of it again (go-back-N).
 
-            For that it must know where the gap is. When no answer comes at all, the requester knows nothing: the packets may be lost, the
-            answer, or the peer may be stopped. So after an ACK timeout urnic asks first: it sends one packet, and the rest when that is answered.
-            Other NICs may send all again at once: rdma_rxe does (fact 36). What cards do is not known in detail.
+            For that the requester must know where the gap is. When no answer comes at all, it knows nothing: the packets may be lost, or the
+            answer, or the peer may be stopped. So after an ACK timeout urnic asks first: it sends one packet, and the rest after the answer.
+            Other NICs may send all again at once: rdma_rxe does (fact 36). It is not known in detail what cards do.
             """,
         ),
         Exercise(
             "Foretell the packets",
             "forecast.py",
             """
-            forecast.py has three gaps. Each adds to what is sent when all is well: what a NAK leads to (gap 1), what the ACK timeout leads to
-            (gap 2), and what the requester of a READ asks for when one packet of the answer is missing (gap 3). Draw the ladder on paper first.
+            forecast.py has three gaps. Each adds packets to those that the client sends when nothing is lost: after a NAK (gap 1), after the
+            ACK timeout (gap 2), and when one packet of the answer to a READ is missing (gap 3). Draw the ladder on paper first.
 
-            Gap 2 is used twice: when the last packet is lost, and when only the ACK is. The client cannot tell the two apart until its one packet is
-            answered. The ACK of a duplicate says how far the responder is, not which packet it answers (fact 25).
+            Gap 2 is used twice: when the last packet is lost, and when only the ACK is lost. The client cannot tell the two apart until the answer
+            to its one packet comes. The ACK of a duplicate says how far the responder is, not which packet it answers (fact 25).
             """,
         ),
         experiment(
@@ -176,7 +176,7 @@ LAB = Lab(
                     unit="packets",
                 ),
                 Question(
-                    "Four packets came behind the gap. How many NAKs does the server's NIC send?",
+                    "Four packets came after the gap. How many NAKs does the server's NIC send?",
                     truth=lambda seen: len(naks(seen)),
                     expected=1,
                     why="One, with PSN 7, the one that it expects. A second NAK for the same gap would make the requester go back twice, so a responder sends none until the gap is closed (fact 22).",
@@ -193,7 +193,7 @@ LAB = Lab(
         experiment(
             "last",
             "The last one is lost",
-            "The client writes 8 packets, PSN 0 to 7. PSN 7 is lost: the same packet, but none comes behind it. The ACK timeout has code 16.",
+            "The client writes 8 packets, PSN 0 to 7. PSN 7 is lost: the same packet, but none follows it. The ACK timeout has code 16.",
             f"write {LAST}",
             f"drop:kind=request:psn={LOST}",
             forecasts=True,
@@ -202,11 +202,11 @@ LAB = Lab(
                     "How many packets with data does the client send in all?",
                     truth=lambda seen: len(on_the_wire(seen)),
                     expected=LAST + 2,
-                    why="10. The responder was asked for an ACK by the last packet only, so the client has heard nothing at all: the oldest packet without an acknowledgement is PSN 0. It goes alone, with AckReq. The responder has it already; its ACK names PSN 6, all that has arrived (fact 25). So PSN 7 follows, and nothing else.",
+                    why="10. Only the last packet requests an ACK, and it was lost. So no answer has come, and the oldest packet without an acknowledgement is PSN 0. The client sends it alone, with AckReq. The responder has it already; its ACK names PSN 6, the last one that has arrived (fact 25). So PSN 7 follows, and nothing else.",
                     unit="packets",
                 ),
                 Question(
-                    "About how many milliseconds go by until it sends again?",
+                    "After about how many milliseconds does the client send again?",
                     truth=recovery_ms,
                     expected=lambda truth: truth >= 0.97 * ACK_TIMEOUT_MS,
                     tolerance=0.25,
@@ -221,8 +221,8 @@ LAB = Lab(
                 Expect("no NAK came, and one timer ran out.", lambda seen: not naks(seen) and timeouts(seen) == 1, "There should be no NAK and one ACK timeout."),
             ),
             after="""
-            A lost tail is the worst loss: nothing behind it tells of it. That holds for the last packet of a message on an idle connection, and for a
-            message of one packet. It costs few packets, but a whole timeout.
+            A lost tail is the worst loss: no packet follows that shows the gap. This is so for the last packet of a message on an idle connection,
+            and for a message of one packet. It costs few packets, but a whole timeout.
             """,
         ),
         experiment(
@@ -242,7 +242,7 @@ LAB = Lab(
                 ),
                 Question(
                     "How often does the server's NIC carry the WRITE out?",
-                    choices=("once: what comes again is not written again", "twice: the NIC writes the same bytes again"),
+                    choices=("once: a packet that comes again is not written again", "twice: the NIC writes the same bytes again"),
                     truth=lambda seen: "a" if [packet.msn for packet in seen.trace.sent("server", "ack")] == [1, 1] else "b",
                     expected="a",
                     why="Once. A packet with a PSN that was there before is a duplicate: the responder acknowledges it, and carries nothing out again. (urnic answers a burst of them with one or a few ACKs, rdma_rxe each with one: fact 25.) Each ACK says how many messages are done, its MSN: 1, also the second time.",
@@ -265,7 +265,7 @@ LAB = Lab(
                     "How many packets does the client send again?",
                     truth=repeated,
                     expected=0,
-                    why="None. An ACK acknowledges its PSN and all before it (fact 21): the second one did for both. On a busy connection a lost ACK costs nothing.",
+                    why="None. An ACK acknowledges its PSN and all before it (fact 21): the second one acknowledged both WRITEs. On a busy connection a lost ACK costs nothing.",
                     unit="packets",
                 ),
                 Question(
@@ -290,11 +290,11 @@ LAB = Lab(
                     "How many READ requests does the client send?",
                     truth=lambda seen: len(read_requests(seen)),
                     expected=2,
-                    why="Two: the second one asks for the rest only, with PSN 7, an address that is 7 x 1024 bytes later, and 5 x 1024 bytes (fact 26).",
+                    why="Two: the second one requests only the rest, with PSN 7, an address that is 7 x 1024 bytes later, and 5 x 1024 bytes (fact 26).",
                     unit="requests",
                 ),
                 Question(
-                    "How does it learn of the loss?",
+                    "How does the client notice the loss?",
                     choices=("the server's NIC sends a NAK", "response 8 comes where 7 is expected", "its timer runs out"),
                     truth=lambda seen: "a" if naks(seen) else "c" if timeouts(seen) else "b",
                     expected="b",
@@ -322,17 +322,17 @@ LAB = Lab(
                 ),
                 Question(
                     "Which requests does the client send again?",
-                    choices=("PSN 7 only", "PSN 7 and those behind it that were under way", "all ten"),
+                    choices=("PSN 7 only", "PSN 7, and the later ones that were under way", "all ten"),
                     truth=lambda seen: {1: "a", ADDS: "c"}.get(repeated(seen), "b"),
                     expected="b",
-                    why="Answers are taken in the order of PSNs only: those behind the gap are dropped, and asked for again.",
+                    why="The client takes answers only in the order of their PSNs: it drops the answers after the gap, and sends their requests again.",
                 ),
                 Question(
                     "The server's NIC answers PSN 7 more than once. With the same value?",
-                    choices=("yes, with 7 each time", "no: first 7, and then what the number is by then"),
+                    choices=("yes, with 7 each time", "no: first 7, and later the value that the number has by then"),
                     truth=lambda seen: "a" if set(answers_with_the_lost_psn(seen)) == {LOST} else "b",
                     expected="a",
-                    why="The same: what it was before the one addition. A responder keeps as many such answers as max_dest_rd_atomic says, four here, and the requester must not have more requests of this kind under way.",
+                    why="The same: the number before this one addition. A responder keeps as many such answers as max_dest_rd_atomic says, four here. So the requester must not have more requests of this kind under way.",
                 ),
             ),
             expects=(

@@ -1,4 +1,4 @@
-// A connection on which one packet is lost. The client does what its arguments say; the loss is that of `urnic run --fault`.
+// A connection on which one packet is lost. The client does what its arguments say; `urnic run --fault` loses the packet.
 //
 //   urnic run -- ./lose write 12                  the server, in one terminal
 //   urnic run -- ./lose localhost write 12        the client, in another

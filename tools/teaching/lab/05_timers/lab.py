@@ -89,8 +89,8 @@ LAB = Lab(
     title="Timers",
     minutes=45,
     understand=(
-        "how ACK timeout and retry count make the time until a dead peer is noticed",
-        "what an RNR NAK asks for, and how its codes are ordered",
+        "how the time until a dead peer is noticed follows from ACK timeout and retry count",
+        "what an RNR NAK tells the requester to do, and how its codes are ordered",
         "which of these times you can rely on with other NICs",
     ),
     picture="rnr",
@@ -98,12 +98,12 @@ LAB = Lab(
         Say(
             "Two clocks",
             """
-            A reliable connection waits for two things. For an acknowledgement: if none comes within the ACK timeout, the NIC sends again, up to
-            retry_cnt times, and then the work request fails with status 12. The attribute 'timeout' is a code t, and means 4.096 us x 2^t
-            (fact 36 of transport/FACTS.md); 0 means for ever.
+            A reliable connection waits for two things. It waits for an acknowledgement: if none comes within the ACK timeout, the NIC sends again,
+            up to retry_cnt times, and then the work request fails with status 12. The attribute 'timeout' is a code t, and means 4.096 us x 2^t
+            (fact 36 of transport/FACTS.md); 0 means that the NIC waits forever.
 
-            And for a receiver that was not ready: its RNR NAK carries a code that says for how long to wait. The receiver chooses it
-            (min_rnr_timer), the sender obeys, up to rnr_retry times; then status 13. These codes are a table (fact 35).
+            It also waits for a receiver that was not ready: the receiver's RNR NAK carries a code that says how long to wait. The receiver chooses
+            the code (min_rnr_timer). The sender waits up to rnr_retry times; then the request fails with status 13. These codes are a table (fact 35).
             """,
         ),
         Exercise(
@@ -111,13 +111,13 @@ LAB = Lab(
             "timers.c",
             """
             timers.c sends to a queue pair that does not exist, with four pairs of timeout and retry_cnt, and measures how long it takes until
-            status 12. Three functions foretell it: ack_timeout_ms(), transmissions() and time_to_failure_ms(). Write them.
+            status 12. Three functions predict this time: ack_timeout_ms(), transmissions() and time_to_failure_ms(). Write them.
             """,
         ),
         Experiment(
             name="dead",
             title="A peer that never answers",
-            text="timeout and retry_cnt are (12, 7), (14, 2), (15, 1) and (16, 0), one behind the other.",
+            text="timeout and retry_cnt are (12, 7), (14, 2), (15, 1) and (16, 0), one after the other.",
             programs=(Program("program", "./timers"),),
             hint="Edit timers.c.",
             questions=(
@@ -133,7 +133,7 @@ LAB = Lab(
                     truth=lambda seen: failure_of((15, 1))(seen)[1],
                     expected=lambda truth: fits(truth, 2 * 4.096e-3 * 2**15),
                     tolerance=0.15,
-                    why="4.096 us x 2^15 = 134 ms, and the NIC waits twice: behind the first transmission, and behind the second. So 268 ms, and what the processor is late.",
+                    why="4.096 us x 2^15 = 134 ms, and the NIC waits twice: after the first transmission, and after the second. So 268 ms, and a little more when the processor is busy.",
                     unit="ms",
                 ),
                 Question(
@@ -146,21 +146,21 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("transmissions and times are what your functions foretold, and no failure came early.", lambda seen: not wrong_forecast(seen), wrong_forecast),
+                Expect("transmissions and times are as your functions said, and no failure came early.", lambda seen: not wrong_forecast(seen), wrong_forecast),
                 Expect("between two timeouts of the first request there are 16.8 ms each time: the wait does not grow.", lambda seen: len(intervals_of_timeouts(seen)) == 7 and fits(sum(intervals_of_timeouts(seen)), 7 * 4.096e-3 * 2**12), "There should be eight ACK timeouts, 16.8 ms apart."),
             ),
             after="""
-            TCP doubles its timeout each time; RC waits the same again, and gives up soon: it was made for networks that hardly lose packets.
-            Programs over long or lossy ways set timeout and retry_cnt high (18 and 7 are more than eight seconds), and pay with the time until a dead peer is
-            noticed.
+            TCP doubles its timeout each time. RC waits for the same time again, and gives up soon: it was made for networks that hardly lose
+            packets. Programs on long or lossy paths set timeout and retry_cnt high (18 and 7 are more than eight seconds). The price: they
+            notice a dead peer only after this time.
             """,
         ),
         Experiment(
             name="hours",
             title="The longest patience, in virtual time",
             text="""
-            'urnic sim' has NICs with the same transport, and a clock that jumps to whatever happens next. hours.json writes 8 bytes with timeout 31 and
-            retry_cnt 7 to a host that drops them; virtual.json is the cable between both. virtual.pcap has what was on it.
+            'urnic sim' has NICs with the same transport, and a clock that jumps to the next event. hours.json writes 8 bytes with timeout 31 and
+            retry_cnt 7 to a host that drops them; virtual.json is the cable between the two hosts. virtual.pcap has the packets on this cable.
             """,
             programs=(
                 Program("simulator", "urnic sim --topology virtual.json --workload hours.json --pcap near=virtual.pcap --json", is_plain=True, may_fail=True),
@@ -179,7 +179,7 @@ LAB = Lab(
             ),
             expects=(
                 Expect(
-                    "eight transmissions, each 2.44 hours behind the other, to the microsecond.",
+                    "eight transmissions, each 2.44 hours after the one before, to the microsecond.",
                     lambda seen: len(sent_again(seen)) == 7 and all(abs(hours - HOURS) < 1 / 3.6e9 for hours in sent_again(seen)),
                     lambda seen: f"{len(sent_again(seen)) + 1} transmissions, {', '.join(f'{hours:.4f}' for hours in sent_again(seen))} hours apart.",
                 ),
@@ -198,8 +198,8 @@ LAB = Lab(
             "Choose an RNR code",
             "rnr.c",
             """
-            The server of rnr.c never posts a receive. It asks its client to wait, by the codes 14, 31, 0, and by YOUR_CODE. Choose that so that the
-            client waits at least 5 ms and less than 10 ms. Fact 35 has the table; a part of it:
+            The server of rnr.c never posts a receive. It tells its client to wait, by the codes 14, 31, 0, and by YOUR_CODE. Choose YOUR_CODE so
+            that the client waits at least 5 ms and less than 10 ms. Fact 35 has the table; a part of it:
 
               code   14    15    16    17    18    19    20     21
               ms    1.28  1.92  2.56  3.84  5.12  7.68  10.24  15.36
@@ -233,9 +233,9 @@ LAB = Lab(
                 Expect("the client waited as long as each code says, and not less.", lambda seen: all(fits(ms, RNR_MS[code]) for code, ms in rnr_waits(seen)), lambda seen: f"The client waited {', '.join(f'{ms:.2f} ms with code {code}' for code, ms in rnr_waits(seen))}."),
             ),
             after="""
-            urnic's timers are exact, as far as the processor is free. Others adapt: rdma_rxe's RNR timer has the grain of the kernel's clock (code 14 took 5.7 to
-            7.4 ms, fact 35), and a ConnectX has a least ACK timeout of its own, or retransmits sooner than asked (fact 52). Rely on "not earlier than",
-            not on "at".
+            urnic's timers are exact when a processor is free. Other NICs change the times: rdma_rxe's RNR timer counts the ticks of the kernel's
+            clock (code 14 took 5.7 to 7.4 ms, fact 35), and a ConnectX has a least ACK timeout of its own, or retransmits sooner than the program
+            says (fact 52). Rely on "not earlier than", not on "at".
             """,
         ),
     ),

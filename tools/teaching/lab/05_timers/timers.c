@@ -11,7 +11,7 @@
 
 static const struct { int timeout, retry_count; } kCases[] = {{12, 7}, {14, 2}, {15, 1}, {16, 0}};
 
-// How long the NIC waits for an acknowledgement when the attribute `timeout` is `code`, in ms. (Code 0: for ever.)
+// How long the NIC waits for an acknowledgement when the attribute `timeout` is `code`, in ms. (Code 0: forever.)
 static double ack_timeout_ms(int code) {
   (void)code;
   return 0;  // GAP 1: 4.096 microseconds, times two to the power of `code`

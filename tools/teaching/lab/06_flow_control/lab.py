@@ -19,7 +19,7 @@ def cost(seen):
 
 
 def fate_of_the_following(seen):
-    """The letter: what the server's NIC did with the packets that came behind the first refused one."""
+    """The letter: what the server's NIC did with the packets that came after the first refused one."""
     behind = [packet for packet in first_sends(seen) if "out_of_sequence" in packet.comments.get("server", "")]
     answered = [packet for packet in behind if packet.answers]
     return "b" if behind and not answered else "c" if answered else "a"
@@ -37,7 +37,7 @@ def credits_told(seen):
 def storm_complaint(seen):
     told = len(credits_told(seen))
     if told == 0:
-        return f"{len(refusals(seen))} RNR NAKs, and the receiver told no credit. credits.c: GAP 1 tells it, GAP 2 makes the sender heed it."
+        return f"{len(refusals(seen))} RNR NAKs, and the receiver told no credit. credits.c: GAP 1 tells the credit, GAP 2 makes the sender obey it."
     return f"{len(refusals(seen))} RNR NAKs, though the receiver told its credit {told} times. credits.c: does the sender heed it (GAP 2), and is the receive posted before the credit is told, for no more messages than there are receives (GAP 1)?"
 
 
@@ -62,9 +62,9 @@ LAB = Lab(
             "Receives are the program's",
             """
             A SEND needs a receive: memory that the receiver's program has posted for it. If there is none, the receiver's NIC refuses the packet
-            with an RNR NAK, and the sender's NIC sends it again after a while. That repairs a short delay. It is no flow control: the sender does
-            not learn how many receives there are. (The AETH has a field for such credits, and a ConnectX may fill it in; rdma_rxe and urnic always say "no credit
-            information": fact 19 of transport/FACTS.md.)
+            with an RNR NAK, and the sender's NIC sends it again after a while. This repairs a short delay. It is no flow control: the sender does
+            not know how many receives are posted. (The AETH has a field for such credits, and a ConnectX may fill it in; rdma_rxe and urnic
+            always say "no credit information": fact 19 of transport/FACTS.md.)
             """,
         ),
         Experiment(
@@ -81,14 +81,14 @@ LAB = Lab(
                     choices=("64", "more, but less than four times as many", "more than four times as many"),
                     truth=cost,
                     expected="c",
-                    why="Far more: the picture and 'urnic check' have the number. With each RNR NAK the client begins anew, with all that it has posted, and all except the first one or two come in vain.",
+                    why="Far more: the picture and 'urnic check' have the number. After each RNR NAK the client sends all remaining messages again, and the server's NIC drops all except the first one or two.",
                 ),
                 Question(
-                    "What does the server's NIC do with the packets behind the first one that it refuses?",
+                    "What does the server's NIC do with the packets after the first one that it refuses?",
                     choices=("it keeps them", "it drops them without an answer", "it refuses each with an RNR NAK"),
                     truth=fate_of_the_following,
                     expected="b",
-                    why="It drops them: they are out of sequence as long as the refused one is missing (fact 22). RC delivers in order, and urnic, as rdma_rxe, keeps nothing that comes too early; what some NICs do about that is their vendors' own (fact 53).",
+                    why="It drops them: they are out of sequence as long as the refused packet is missing (fact 22). RC delivers in order. urnic, like rdma_rxe, keeps nothing that comes too early; some vendors' NICs have their own ways (fact 53).",
                 ),
             ),
             expects=(
@@ -96,17 +96,18 @@ LAB = Lab(
                 Expect("there were RNR NAKs, and repetitions because of them.", lambda seen: refusals(seen) and any("rcvd_rnr_err" in packet.comments.get("client", "") for packet in seen.trace.requests("client", again=True)), "There should be RNR NAKs."),
             ),
             after="""
-            No program saw an error, and all the data arrived; only the network carried many times what it had to. This is what "it works, but it is
-            slow" often looks like. Counters tell: rcvd_rnr_err at the sender and out_of_buffer at the receiver, in 'urnic stat' or, under the names that they have there, in
-            hw_counters of other NICs.
+            No program saw an error, and all the data arrived; but the network carried many times more packets than needed. "It works, but it is
+            slow" often looks like this. Counters show it: rcvd_rnr_err at the sender and out_of_buffer at the receiver, in 'urnic stat' or, under
+            the names of the other NIC, in its hw_counters.
             """,
         ),
         Exercise(
             "Credits",
             "credits.c",
             """
-            credits.c has the same sender and the same slow receiver, which now has eight receives. Both know that at the beginning: the first credit is 8.
-            From then on the receiver writes its credit, how many messages the sender may have sent in all, into the sender's memory.
+            credits.c has the same sender and the same slow receiver, which now has eight receives. Both programs know this at the beginning: the
+            first credit is 8. From then on the receiver writes its credit into the sender's memory: how many messages the sender may have sent
+            in all.
 
             GAP 1, in receive_all(): after the receive of message 'next' (counted from 0) is posted, tell the credit.
             GAP 2, may_send(): may the sender post message 'sent' (counted from 0)?
@@ -130,7 +131,7 @@ LAB = Lab(
                     "The credit costs packets, too. How many WRITEs does the receiver send?",
                     truth=lambda seen: len(credits_told(seen)),
                     expected=MESSAGES,
-                    why="One for each message, small ones. It could tell the credit after every fourth message, and would save three of four; README.md asks what that costs.",
+                    why="One small WRITE for each message. The receiver could tell the credit only after every fourth message, and save three WRITEs of four; README.md asks what that costs.",
                     unit="WRITEs",
                 ),
             ),
@@ -141,8 +142,8 @@ LAB = Lab(
                 Expect("the sender had several messages on their way at a time: credits do not make it wait for each.", lambda seen: max(note.packets_in_flight or 0 for note in seen.trace.told("state", "client")) > 1, "The sender waited for each message: it should post as long as it has credit."),
             ),
             after="""
-            What you wrote is what MPI, NCCL, UCX and storage protocols do in one form or another: the receiver says how much it can take. The
-            data go by SEND or by WRITE, the credit by SEND, by WRITE as here, or inside of messages that go back anyway.
+            MPI, NCCL, UCX and storage protocols do the same in one form or another: the receiver says how much it can take. The data go by SEND
+            or by WRITE; the credit goes by SEND, by WRITE as here, or inside of messages that go back anyway.
             """,
         ),
     ),

@@ -15,7 +15,7 @@ def last_of_the_data(seen):
 
 
 def notice_comes(seen):
-    """The letter: before or behind the last packet of the data, at the server."""
+    """The letter: before or after the last packet of the data, at the server."""
     return "a" if notice(seen).times["server"] < last_of_the_data(seen).times["server"] else "b"
 
 
@@ -59,8 +59,8 @@ LAB = Lab(
         Say(
             "Four races",
             """
-            racy.c takes four decisions about order, and all four are wrong; ordering.c has the programs that they are for. The programs
-            often work. For each you predict what goes wrong, see it in the packets, and then mend the decision in mended.c.
+            racy.c makes four decisions about order, and all four are wrong; ordering.c has the programs that use them. The programs often work.
+            For each program you predict what goes wrong, see it in the packets, and then mend the decision in mended.c.
             """,
         ),
         Experiment(
@@ -74,7 +74,7 @@ LAB = Lab(
             questions=(
                 Question(
                     "When does the notice come at the server?",
-                    choices=("before the last packet of the data", "behind it"),
+                    choices=("before the last packet of the data", "after it"),
                     truth=notice_comes,
                     expected="a",
                     why="Before it. The NIC serves its queue pairs in turn, and each has PSNs of its own: between two queue pairs there is no order. On a network with several ways there is none either, as their UDP source ports differ.",
@@ -82,18 +82,18 @@ LAB = Lab(
             ),
             expects=(Expect("data and notice went over two connections.", lambda seen: not is_notice_on_the_data_queue(seen), "racy.c was changed: the notice should go over the other queue pair."),),
         ),
-        Exercise("The notice behind the data", "mended.c", "GAP 1, qp_of_notice(): over which queue pair must the notice go, so that it comes behind the data?"),
+        Exercise("The notice after the data", "mended.c", "GAP 1, qp_of_notice(): over which queue pair must the notice go, so that it comes after the data?"),
         Experiment(
             name="one-queue",
-            title="Mended: the notice behind the data",
+            title="Mended: the notice after the data",
             text="The same with your decision.",
             programs=pair("mended", "two"),
             expects=(
-                Expect("the notice came behind the last packet of the data.", lambda seen: is_notice_on_the_data_queue(seen) and notice_comes(seen) == "b", "mended.c, GAP 1: the notice still goes over the other queue pair."),
+                Expect("the notice came after the last packet of the data.", lambda seen: is_notice_on_the_data_queue(seen) and notice_comes(seen) == "b", "mended.c, GAP 1: the notice still goes over the other queue pair."),
             ),
             after="""
-            On one queue pair, what is posted later arrives later; when the receive completes, the data of all WRITEs before it are in memory. That is the rule that
-            most programs build on: WRITE, then SEND (or a WRITE with immediate) on the same queue pair.
+            On one queue pair, a request that is posted later arrives later. When the receive completes, the data of all WRITEs before it are in
+            memory. Most programs rely on this rule: WRITE, then SEND (or a WRITE with immediate) on the same queue pair.
             """,
         ),
         Experiment(
@@ -126,16 +126,16 @@ LAB = Lab(
                 Expect("""the SEND carried "new text".""", lambda seen: sent_back(seen) == "new text", lambda seen: f"mended.c, GAP 2: the SEND carried {sent_back(seen)!r}."),
             ),
             after="""
-            A fence holds back one work request until the READs and atomics before it are complete. Without one the program can do the same: wait for the
-            completion of the READ before it posts the SEND; it costs a turn through the program.
+            A fence holds back one work request until the READs and atomics before it are complete. The program can do the same without a fence:
+            it waits for the completion of the READ before it posts the SEND. This costs a turn through the program.
             """,
         ),
         Experiment(
             name="reused",
             title="Racy: one buffer for all messages",
             text="""
-            The client sends 64 messages, 1, 2, 3 and so on, from one buffer. It writes a message into it as soon as ibv_post_send() for the one before has
-            returned. Each tenth packet gets lost here, so that the NIC has to send again.
+            The client sends 64 messages, 1, 2, 3 and so on, from one buffer. It writes the next message into the buffer as soon as ibv_post_send()
+            has returned for the message before. Each tenth packet is lost here, so that the NIC has to send again.
             """,
             programs=pair("racy", "reuse", server_nic=LOSS, client_nic=LOSS),
             broken_rules=("duplicate-differs",),
@@ -145,7 +145,7 @@ LAB = Lab(
                     choices=("yes", "no: the NIC has copied each message when it was posted"),
                     truth=lambda seen: "a" if wrong_messages(seen) else "b",
                     expected="a",
-                    why="Yes. Posting only hands over the address. The NIC reads the memory when it sends, which may be later, and again when it has to repeat the packet. The ICRC is right each time, so no NIC notices. (Who compares packets can: 'urnic check' has the rule duplicate-differs.)",
+                    why="Yes. Posting only hands over the address. The NIC reads the memory when it sends, which may be later, and again when it has to repeat the packet. The ICRC is right each time, so no NIC notices. (A program that compares packets notices: 'urnic check' has the rule duplicate-differs.)",
                 ),
             ),
             expects=(Expect("all 64 messages were delivered, in order, with status 0.", lambda seen: received(seen) == MESSAGES, lambda seen: f"{received(seen)} messages arrived."),),
@@ -163,8 +163,8 @@ LAB = Lab(
                 Expect("packets were lost and repeated on the way.", lambda seen: any(packet.is_lost or packet.is_repeated for packet in seen.trace.packets), "No packet was lost this time: try again."),
             ),
             after="""
-            With one buffer the client now waits for each message. Real programs have a ring of buffers: may_reuse() asks about one of them. IBV_SEND_INLINE, for small messages,
-            does copy when it posts.
+            With one buffer the client now waits for each message. Real programs have a ring of buffers, and ask may_reuse() for each buffer. With
+            IBV_SEND_INLINE, for small messages, posting does copy the message.
             """,
         ),
         Experiment(
@@ -180,7 +180,7 @@ LAB = Lab(
                     "How many WRITEs are posted before ibv_post_send() refuses one?",
                     truth=posted,
                     expected=ROOM,
-                    why="256: the send queue is full, though all of them will succeed. (A program that posts them one by one, slowly, gets further here: urnic gives room back with the acknowledgement. Do not build on that: verbs promise room only when a completion was polled.)",
+                    why="256: the send queue is full, though all of them will succeed. (A program that posts them slowly, one by one, can post more here: urnic gives room back with the acknowledgement. Do not rely on that: verbs promise room only after a completion was polled.)",
                     unit="WRITEs",
                 ),
             ),

@@ -1,7 +1,7 @@
-// The decisions, for you to mend. They are those of racy.c.
+// The decisions, for you to mend. At first they are the same as in racy.c.
 #include "decisions.h"
 
-// GAP 1: which of the two keeps the notice behind the data?
+// GAP 1: with which of the two does the notice come after the data?
 struct ibv_qp* qp_of_notice(struct ibv_qp* of_data, struct ibv_qp* other) {
   (void)of_data;
   return other;
@@ -18,7 +18,7 @@ int may_reuse(int posted, int completed) {
   return 1;
 }
 
-// GAP 4: the room of a work request in the send queue is free when a completion, its own or that of a later one, was polled.
+// GAP 4: a work request's room in the send queue is free when the program has polled its completion, or a later request's.
 unsigned flags_of_write(int number) {
   (void)number;
   return 0;

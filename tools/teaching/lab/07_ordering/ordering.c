@@ -1,4 +1,4 @@
-// Four small programs in which the order matters. The decisions are those of racy.c (program racy) or mended.c (program mended).
+// Four small programs in which the order matters. racy.c (program racy) or mended.c (program mended) has the decisions.
 //
 //   urnic run -- ./racy two                the server
 //   urnic run -- ./racy localhost two      the client

@@ -1,9 +1,9 @@
-// The decisions as one takes them at first. None of them fails at once, or always.
+// The decisions that look right at first. None of them fails at once, or always.
 #include "decisions.h"
 
 struct ibv_qp* qp_of_notice(struct ibv_qp* of_data, struct ibv_qp* other) {
   (void)of_data;
-  return other;  // why should a small notice wait behind large data?
+  return other;  // why should a small notice wait for large data?
 }
 
 unsigned flags_behind_read(void) {

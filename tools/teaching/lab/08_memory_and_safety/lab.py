@@ -49,7 +49,7 @@ def packets_of_closing(seen):
 
 
 def requests_behind_the_nak(seen):
-    """The most requests that one connection carried behind its NAK."""
+    """The most requests that one connection carried after its NAK."""
     return max(len([packet for packet in seen.trace.requests("client") if packet.connection == nak.connection and packet.time > nak.time]) for nak in naks(seen))
 
 
@@ -57,7 +57,7 @@ LAB = Lab(
     title="Memory and safety",
     minutes=50,
     understand=(
-        "what stands between a peer and your memory: protection domain, key, bounds, rights",
+        "what protects your memory from a peer: protection domain, key, bounds, rights",
         "how to give a peer as little as it needs: rights, windows, invalidation",
         "what a guessed key costs, and what keys do not protect from",
     ),
@@ -66,18 +66,18 @@ LAB = Lab(
         Say(
             "A peer with a key",
             """
-            One-sided access needs no consent at the time: who has an R_Key and an address can use the memory, and your program does not notice.
-            The NIC checks each request (fact 30 of transport/FACTS.md): may this queue pair be used for READs or WRITEs at all (qp_access_flags)?
-            Then: is the key known, does it belong to the protection domain of the queue pair, are all bytes within the region, does the region allow it?
-            A refusal is a NAK, and the end of the connection.
+            With one-sided access, a peer that has an R_Key and an address can use the memory. It does not ask your program, and your program does
+            not notice. The NIC checks each request (fact 30 of transport/FACTS.md). May the peer use this queue pair for READs or WRITEs at all
+            (qp_access_flags)? Is the key known, and does it belong to the queue pair's protection domain? Are all bytes within the region? Does
+            the region allow it? If not, the NIC answers with a NAK, and the connection ends.
             """,
         ),
         Experiment(
             name="guess",
             title="Guess a key",
             text="""
-            The client has an address in the server's memory, and no key. It tries 32 keys. The server is so kind as to connect a new queue pair
-            after each failure.
+            The client has an address in the server's memory, and no key. It tries 32 keys. For this experiment, the server connects a new queue
+            pair after each failure.
             """,
             programs=pair("thief", "guess"),
             questions=(
@@ -85,14 +85,14 @@ LAB = Lab(
                     "How many guesses can a client make on one connection, if they are wrong?",
                     truth=lambda seen: 1 + requests_behind_the_nak(seen),
                     expected=1,
-                    why="One. The NAK takes both queue pairs to ERR; the next guess needs a new connection, and so the consent of the server's program.",
+                    why="One. The NAK takes both queue pairs to ERR. The next guess needs a new connection, and the server's program must agree to connect.",
                     unit="guesses",
                 ),
                 Question(
                     "How many of the 32 guesses are refused by a NAK 0x62, remote access error?",
                     truth=lambda seen: len([packet for packet in naks(seen) if packet.field("AETH.Syndrome") == REMOTE_ACCESS_ERROR]),
                     expected=32,
-                    why="All, unless you were as lucky as one in millions. The program says how long all 2^32 keys would take. Keys are not drawn as passwords are, though: README.md asks what you know if you know one of them.",
+                    why="All, unless you were extremely lucky (one in millions). The program says how long all 2^32 keys would take. But keys are not as random as passwords: README.md asks what you know if you know one key.",
                     unit="guesses",
                 ),
             ),
@@ -117,7 +117,7 @@ LAB = Lab(
             title="Eight attempts",
             text="""
             The server tells the client all keys, also those that it should keep for itself. On eight connections the client tries: to read page 0,
-            write page 0, read the secret, write a letter, write 8 bytes of which the last 4 are behind the end of the letter, read the
+            write page 0, read the secret, write a letter, write 8 bytes of which the last 4 are beyond the end of the letter, read the
             letterbox, read page 0 by a key that is one more, and write a letter when the window is closed.
             """,
             programs=pair("thief", "attempts"),
@@ -144,8 +144,8 @@ LAB = Lab(
                 Expect("the server's program had no completion of any attempt.", lambda seen: not seen.trace.completions("server", "receive"), "READs and WRITEs should complete nothing at the server."),
             ),
             after="""
-            The NIC tells the peer only that it refuses, not why. 'urnic run --explain' tells the owner of the memory: which key, which bounds, which
-            right. Try it with the server.
+            The NIC tells the peer only that it refuses, not why. 'urnic run --explain' tells the owner of the memory why: which key, which
+            bounds, which right. Try it with the server.
             """,
         ),
     ),

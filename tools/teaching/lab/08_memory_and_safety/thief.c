@@ -1,4 +1,4 @@
-// A server with a vault, and a client that tries what it should not. The rights are those of vault.c.
+// A server with a vault, and a client that tries what it should not. vault.c sets the rights.
 //
 //   urnic run --explain -- ./thief attempts                the server
 //   urnic run --explain -- ./thief localhost attempts      the client

@@ -13,7 +13,7 @@ enum { PAGE = 4096, LETTER = 64 };
 int rights_of_public(void);
 int rights_of_secret(void);
 
-// What a memory window on the letterbox opens: `region` is that of page 1, which begins at `letterbox`.
+// What a memory window on the letterbox opens: `region` is the region of page 1, which begins at `letterbox`.
 struct ibv_mw_bind_info window_of(struct ibv_mr* region, char* letterbox);
 
 // Closes the window with this key: posts what does that on the queue pair, signaled. Returns 0, or a number of errno.

@@ -22,7 +22,7 @@ def writes_of(path):
         if kind == ENHANCED_PACKET:
             (captured,) = struct.unpack_from("<I", data, at + 20)
             packet = data[at + 28 : at + 28 + captured][0 if link == RAW else 14 :]
-            transport = packet[28 if packet[0] >> 4 == 4 else 48 :]  # behind IPv4 or IPv6, and UDP
+            transport = packet[28 if packet[0] >> 4 == 4 else 48 :]  # after IPv4 or IPv6, and UDP
             if transport[0] in WRITES:
                 yield int.from_bytes(transport[5:8], "big"), int.from_bytes(transport[9:12], "big")
         at += length

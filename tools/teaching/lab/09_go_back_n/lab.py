@@ -97,8 +97,8 @@ def of_size(size):
 
 
 def in_order(seen, case):
-    """(how many transmissions there were of packets that the server's NIC waited for, how many of them got lost). Packets behind one that
-    is missing are dropped anyway."""
+    """(how many transmissions there were of packets that the server's NIC waited for, how many of them got lost). The NIC drops packets
+    after a missing one anyway."""
     expected, transmissions, lost_ones = FIRST_PSN, 0, 0
     for packet in sent(seen, case):
         if packet.psn == expected:
@@ -201,7 +201,7 @@ def wrong_single(seen):
 
 FORMULA_FITS = (
     Expect("with the loss rate that the dice really threw, a packet gets lost as often before it arrives as your formula says.", losses_fit, wrong_losses),
-    Expect("with that rate, the packets for each packet of payload are those of your formula within 20 %, for all four sizes.", lambda seen: all(is_near(seen, size) for size in SIZES), wrong_curve),
+    Expect("with that rate, the packets for each packet of payload are as your formula says, within 20 %, for all four sizes.", lambda seen: all(is_near(seen, size) for size in SIZES), wrong_curve),
 )
 
 
@@ -223,22 +223,22 @@ LAB = Lab(
     minutes=55,
     understand=(
         "what one lost packet costs: with a NAK, and without one",
-        "how many packets a NIC sends for each packet of payload, by loss rate and message size: by formula, and measured",
-        "why large messages make loss expensive in packets, and small ones in time",
+        "how many packets a NIC sends for each packet of payload, for several loss rates and message sizes: by formula, and measured",
+        "why a loss in a large message costs many packets, and a loss in a small one much time",
     ),
     picture="three",
     steps=(
         Say(
             "Back to the gap",
             """
-            A responder takes packets in the order of their PSNs only. When one is missing, it answers the next one with a NAK that names the
-            missing PSN, and drops all that come until that one has come: without another word (fact 22 of transport/FACTS.md). The requester
-            goes back to that PSN, and sends everything from there again: go-back-N.
+            A responder takes packets only in the order of their PSNs. When one is missing, it answers the next one with a NAK that names the
+            missing PSN. Until the missing packet comes, it drops all others, without another answer (fact 22 of transport/FACTS.md). The
+            requester goes back to that PSN, and sends everything from there again: go-back-N.
 
-            If no answer comes at all, it goes back when the ACK timeout is over (fact 36), to the oldest packet that was not acknowledged. It does not know
-            what has arrived, so urnic sends that packet alone, and asks for an ACK in it. The ACK says how far the responder is (fact 25), and the
-            rest follows from there. A peer that is stopped, or a full queue in between, gets one packet with each timeout, not a whole window.
-            (rdma_rxe sends everything again at once, fact 36. What cards do is not known in detail.)
+            If no answer comes at all, the requester goes back after the ACK timeout (fact 36), to the oldest packet that was not acknowledged. It
+            does not know what has arrived, so urnic sends that packet alone, and requests an ACK in it. The ACK says how far the responder is
+            (fact 25), and urnic sends the rest from there. So a stopped peer, or a full queue in between, gets one packet after each timeout,
+            not a whole window. (rdma_rxe sends everything again at once, fact 36. It is not known in detail what cards do.)
 
             So one lost packet makes a NIC send many. How many, you will predict, measure, and put into a formula.
             """,
@@ -247,8 +247,8 @@ LAB = Lab(
             name="three",
             title="Three messages",
             text="""
-            The client writes three messages of 16 packets each, one behind the other. Only the last packet of a message asks for an ACK. The
-            fault injector of the client's NIC loses four packets, as the seed of its dice says:
+            The client writes three messages of 16 packets each, one after the other. Only the last packet of a message requests an ACK. The
+            fault injector of the client's NIC loses four packets; its seed decides which:
 
               first message    its 6th packet
               second message   its 16th packet, the last one
@@ -269,7 +269,7 @@ LAB = Lab(
                     "And for the second message, of which only the last packet got lost?",
                     truth=lambda seen: len(message(seen, 2)),
                     expected=18,
-                    why="18: packet 1 again, and packet 16. Behind the last packet comes none that would show the gap, so there is no NAK. After the timeout the requester knows of nothing that arrived: no packet before the last one had asked for an ACK. So it sends the first packet. That one is a duplicate, and its ACK names packet 15, the last one that arrived. Packet 16 is left.",
+                    why="18: packet 1 again, and packet 16. No packet follows the last one and shows the gap, so there is no NAK. After the timeout the requester does not know what has arrived, because only the last packet requested an ACK. So it sends the first packet. This is a duplicate, and its ACK names packet 15, the last one that arrived. Only packet 16 is left to send.",
                     unit="packets",
                 ),
                 Question(
@@ -277,7 +277,7 @@ LAB = Lab(
                     choices=("the second", "the second and the third", "all three"),
                     truth=waited_for_timeout,
                     expected="b",
-                    why="The second, as no NAK came. And the third: the responder sends one NAK for a gap, not another one when the repetition gets lost, too. After the timeout packet 6 goes alone, and 7 to 16 when it is acknowledged.",
+                    why="The second, because no NAK came. And the third: the responder sends one NAK for a gap, and no second one when the repetition is lost, too. After the timeout the client sends packet 6 alone, and 7 to 16 after its ACK.",
                 ),
                 Question(
                     "The ACK timeout is 4.096 us x 2^16. How many milliseconds pass in the second message from the lost packet to its repetition?",
@@ -291,7 +291,7 @@ LAB = Lab(
             expects=(
                 Expect("four packets got lost: 6; 16; 6 and 6 again.", lambda seen: [lost(seen, number) for number in (1, 2, 3)] == [[6], [16], [6, 6]], lambda seen: f"Other packets got lost: {[lost(seen, number) for number in (1, 2, 3)]}. Is the machine very busy? Try again."),
                 Expect("the server sent one NAK for the first message, none for the second, and one for the third.", lambda seen: naks(seen) == [1, 0, 1], lambda seen: f"The server sent {naks(seen)} NAKs."),
-                Expect("after each timeout one packet went, and others when its ACK had come.", lambda seen: all(probe_is_answered_first(seen, number) for number in (2, 3)), "After a timeout the packets of a message should come in two steps: one, its ACK, and then the rest."),
+                Expect("after each timeout the client sent one packet, and others when its ACK had come.", lambda seen: all(probe_is_answered_first(seen, number) for number in (2, 3)), "After a timeout the packets of a message should come in two steps: one, its ACK, and then the rest."),
                 Expect("the third message was sent from its 6th packet on three times: 16, 11, and 1 and 10 packets.", lambda seen: len(message(seen, 3)) == 38, lambda seen: f"{len(message(seen, 3))} packets of the third message were sent."),
                 Expect("the loss with a NAK was repaired in less than half of the timeout.", lambda seen: waits(seen, 1)[0] < TIMEOUT_MS / 2, "The NAK took very long. Is the machine very busy? Try again."),
             ),
@@ -325,12 +325,12 @@ LAB = Lab(
                     choices=("one message of one packet", "one message of 32 packets"),
                     truth=nearest,
                     expected="b",
-                    why="Like a large message. What counts is how much is on its way behind the lost packet. To which message it belongs does not matter: PSNs count on over all messages.",
+                    why="Like a large message. The number of packets on their way after the lost packet counts. It does not matter to which message they belong: PSNs count on over all messages.",
                 ),
             ),
             expects=(
                 Expect("about one packet in twenty got lost.", lambda seen: 0.03 < len([packet for packet in seen.trace.requests("client") if packet.is_lost]) / len(seen.trace.requests("client")) < 0.07, "Another share of packets got lost: is 'loss=0.05' in the command?"),
-                Expect("no answer of the server's got lost.", lambda seen: not any(packet.is_lost for packet in seen.trace.sent("server")), "Answers got lost: the faults should be direction=tx, at the client only."),
+                Expect("none of the server's answers was lost.", lambda seen: not any(packet.is_lost for packet in seen.trace.sent("server")), "Answers got lost: the faults should be direction=tx, at the client only."),
             ),
         ),
         Exercise(
@@ -339,13 +339,13 @@ LAB = Lab(
             """
             formula.py computes the amplification, packets on the wire for each packet of payload. Three functions are not finished.
 
-              GAP 1, losses(): how often a packet gets lost, on average, before it arrives. Only losses count for which the responder waits: what
-                     comes behind a gap is dropped anyway.
-              GAP 2, cost(): how many packets are sent again when packet k of a message is lost. 'Three messages' showed it for packets 6 and 16 of 16. And in a
-                     message of one packet?
+              GAP 1, losses(): how often a packet gets lost, on average, before it arrives. Only losses of the packet that the responder waits
+                     for count: it drops packets after a gap anyway.
+              GAP 2, cost(): how many packets are sent again when packet k of a message is lost. 'Three messages' showed it for packets 6
+                     and 16 of 16. And in a message of one packet?
               GAP 3, amplification(): put both together.
 
-            The comment at the beginning says what is assumed. 'python3 formula.py' prints what it makes of some loss rates.
+            The comment at the beginning says what is assumed. 'python3 formula.py' prints the results for some loss rates.
             """,
         ),
         Experiment(
@@ -362,7 +362,7 @@ LAB = Lab(
         Experiment(
             name="loss-20",
             title="Twenty packets in a hundred",
-            text="The same as before with a loss of 20 %. formula.py says beforehand what comes of it; look at that first: python3 formula.py",
+            text="The same as before with a loss of 20 %. formula.py predicts the result; look at the prediction first: python3 formula.py",
             programs=run(20, forecasts=True),
             hint="Edit formula.py.",
             questions=(
@@ -376,16 +376,16 @@ LAB = Lab(
                 ),
                 Question(
                     "Which messages take the longest, for each packet of payload?",
-                    choices=("those of 1 packet", "of 4 packets", "of 16 packets", "of 32 packets"),
+                    choices=("messages of 1 packet", "of 4 packets", "of 16 packets", "of 32 packets"),
                     truth=slowest,
                     expected="a",
-                    why="Those of one packet, which send least. Each packet is the last of its message, so there is never a NAK, and each loss waits for the ACK timeout, 34 ms.",
+                    why="Messages of one packet, though they send the fewest packets. Each packet is the last of its message, so there is never a NAK, and each loss waits for the ACK timeout, 34 ms.",
                 ),
             ),
             expects=(Expect("a lost message of one packet costs as many packets as your cost() says.", lambda seen: said_costs(seen)[2] == cost_of_single(seen), wrong_single), *FORMULA_FITS),
             after="""
-            So there are two costs. Large messages, or many at once, cost packets: each loss takes with it what is behind. Small ones, one at a time, cost
-            time: a loss without anything behind it is found by the timeout only.
+            So there are two costs. Large messages, or many at once, cost packets: after each loss the NIC sends all later packets again. Small
+            messages, one at a time, cost time: if no packet follows the lost one, only the timeout shows the loss.
             """,
         ),
         Experiment(
@@ -418,8 +418,9 @@ LAB = Lab(
                 Expect("the picture is drawn.", lambda seen: (seen.folder / "curve.svg").stat().st_size > 0, "curve.py should write curve.svg."),
             ),
             after="""
-            The dashed line is what a NIC would send that repeats only what is lost: selective repeat. (Messages of one packet lie on it.) Some NICs do that among themselves (fact 53). It needs a
-            receiver that keeps what comes too early; RoCE networks have rather tried not to lose packets at all.
+            The dashed line is for a NIC that repeats only the lost packets: selective repeat. (Messages of one packet lie on it.) Some NICs do this
+            among themselves (fact 53). It needs a receiver that keeps packets that come too early; RoCE networks have instead tried not to lose
+            packets at all.
             """,
         ),
     ),

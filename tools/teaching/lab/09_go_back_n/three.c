@@ -1,4 +1,4 @@
-// Three messages of 16 packets each, one behind the other. The fault injector of the client's NIC loses four packets.
+// Three messages of 16 packets each, one after the other. The fault injector of the client's NIC loses four packets.
 //
 //   urnic run -- ./three                                                          the server
 //   urnic run --fault loss=0.04,seed=SEED,direction=tx -- ./three localhost       the client; README.md has the seed

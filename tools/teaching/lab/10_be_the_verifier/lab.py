@@ -115,7 +115,7 @@ LAB = Lab(
     title="Be the verifier",
     minutes=55,
     understand=(
-        "which rules a responder's answers must keep, and how to see in a capture that one is broken",
+        "which rules a responder's answers must keep, and how to see in a capture that a rule is broken",
         "what a capture can prove, and what it cannot",
         "how to write a verifier that fails on broken responders, and on no others",
     ),
@@ -124,11 +124,12 @@ LAB = Lab(
         Say(
             "Five captures",
             """
-            Five captures are in your folder: odd-1.pcap to odd-5.pcap. In each of them one rule of the transport is broken, once or more, by one
-            side. All ICRCs are right. The packets came from Linux (rdma_rxe), and were changed for this lab.
+            Five captures are in your folder: odd-1.pcap to odd-5.pcap. In each of them one side breaks one rule of the transport, once or more.
+            All ICRCs are right. The packets came from Linux (rdma_rxe), and were changed for this lab.
 
-            'python3 roce.py FILE' lists a capture's packets: --> is what the requester sent, <-- what the responder sent. Wireshark shows all fields. Do not ask 'urnic check' yet:
-            say first what is wrong, and with whom. The rules are facts 19 to 29 of transport/FACTS.md.
+            'python3 roce.py FILE' lists a capture's packets: --> is a packet of the requester, <-- one of the responder. Wireshark shows all
+            fields. Do not ask 'urnic check' yet: say first what is wrong, and which side is wrong. The rules are facts 19 to 29 of
+            transport/FACTS.md.
             """,
         ),
         odd(
@@ -146,8 +147,8 @@ LAB = Lab(
             "A WRITE of 9000 bytes among others.",
             "ack-over-gap",
             "the responder",
-            "The WRITE needs nine packets, and eight are there: PSN 584d11 is missing. The ACK of 584d14 says that all of them arrived. A NAK was due. The program now believes that 1024 bytes are there which are not.",
-            "The responder. The network may lose packets; that breaks no rule. (If the capture itself had lost the packet, nothing would be wrong. A capture cannot tell, and 'urnic check --lossy' takes it that way.)",
+            "The WRITE needs nine packets, and eight are there: PSN 584d11 is missing. The ACK of 584d14 says that all of them arrived. The responder should have sent a NAK. The program now believes that all bytes are in memory, but 1024 bytes are missing.",
+            "The responder. The network may lose packets; that breaks no rule. (If only the capture had lost the packet, nothing would be wrong. The capture cannot show which of the two it was; 'urnic check --lossy' assumes that the capture lost it.)",
         ),
         odd(
             3,
@@ -173,7 +174,7 @@ LAB = Lab(
             "The SENDs of the first capture again.",
             "nak-psn",
             "the responder",
-            "Frame 14 is a NAK for PSN 476ed9, which frame 10 had acknowledged, and 476eda as well. What was acknowledged stays so.",
+            "Frame 14 is a NAK for PSN 476ed9, which frame 10 had acknowledged, and 476eda as well. A responder must not take an acknowledgement back.",
             "The responder. The requester does right when it goes on as if nothing had happened.",
         ),
         Experiment(
@@ -181,7 +182,7 @@ LAB = Lab(
             title="Packets of your own",
             text="""
             traffic sends 24 messages, SENDs, WRITEs and READs of 1 to 5000 bytes. Some of the client's packets get lost. Its first PSN is
-            0xffffe8: PSNs have 24 bits, and 0 comes behind 0xffffff (fact 39). Your verifier will have to live with both.
+            0xffffe8: PSNs have 24 bits, and 0 comes after 0xffffff (fact 39). Your verifier must cope with both, the losses and the wrap.
             """,
             programs=pair("traffic", client_nic=FAULT),
             questions=(
@@ -201,24 +202,25 @@ LAB = Lab(
             "The verifier",
             "verify.py",
             """
-            'python3 verify.py FILE' shall end with 1 when the responder in a capture is broken, and with 0 when it is right. Three rules are to be
-            written, of one line each. Sent, above them, keeps what the requester has sent.
+            'python3 verify.py FILE' must end with 1 when the responder in a capture is broken, and with 0 when it is right. Write three rules, of
+            one line each. The class Sent, above them, keeps what the requester has sent.
 
-              GAP 1, acknowledges_too_much(): an answer acknowledges all up to a PSN. The responder cannot have what the capture has not.
+              GAP 1, acknowledges_too_much(): an answer acknowledges all up to a PSN. The responder cannot have a packet that is not in the capture.
               GAP 2, counts_wrong(): the least and the largest MSN that an ACK may carry. Think of a READ that was carried out, and whose answer got
                      lost: an ACK for an earlier PSN counts it already.
-              GAP 3, takes_back(): a NAK for something that was acknowledged.
+              GAP 3, takes_back(): a NAK for a packet that was acknowledged.
 
-            'python3 trial.py' runs it on all captures that the next experiment has. A verifier that complains where nothing is wrong is
-            useless: seven of the fifteen captures are right.
+            'python3 trial.py' runs verify.py on all captures of the next experiment. A verifier that complains when nothing is wrong is useless:
+            seven of the fifteen captures are right.
             """,
         ),
         Experiment(
             name="trial",
             title="The trial",
             text="""
-            trial.py runs your verify.py on fifteen captures: both recordings of your own traffic, one of Linux with lost packets, four of the five odd ones, and
-            eight which it makes itself, from right packets: some are broken by it, some only lossy. 'urnic check' says which is which.
+            trial.py runs your verify.py on fifteen captures: both recordings of your own traffic, one of Linux with lost packets, four of the five
+            odd ones, and eight that it makes itself from right packets. It breaks a rule in some of these; in others only packets are lost.
+            'urnic check' says which is which.
             """,
             programs=(Program("trial", "python3 trial.py", is_plain=True),),
             recordings_of="traffic",
@@ -231,7 +233,7 @@ LAB = Lab(
                     choices=("0", "1"),
                     truth=lambda seen: "b" if is_broken(seen, "odd-3.pcap") else "a",
                     expected="a",
-                    why="0: the requester has broken it, and verify.py is for responders. That one answers as it should.",
+                    why="0: the requester has broken the rule, and verify.py judges responders. This responder answers as it should.",
                 ),
             ),
             expects=(
@@ -240,8 +242,8 @@ LAB = Lab(
                 Expect("it ends with 0 for the seven others.", lambda seen: not false_alarms(seen), wrong_alarm),
             ),
             after="""
-            What you wrote is the beginning of a conformance test. It works with captures of any NIC: record one, as in README.md, and try. A NIC that
-            passes has not been proved right, though: a capture shows what happened, not what would have happened.
+            Your program is the beginning of a conformance test. It works with captures of any NIC: record one, as in README.md, and try. But a NIC
+            that passes is not proved right: a capture shows what happened, not what could have happened.
             """,
         ),
     ),

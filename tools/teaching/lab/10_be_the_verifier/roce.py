@@ -29,7 +29,7 @@ class Packet:
     data: bytes
 
     def __post_init__(self):
-        bth = self.bth = 28 if self.data[0] >> 4 == 4 else 48  # behind IPv4 or IPv6, and UDP
+        bth = self.bth = 28 if self.data[0] >> 4 == 4 else 48  # after IPv4 or IPv6, and UDP
         self.opcode = self.data[bth]
         self.pad = self.data[bth + 1] >> 4 & 3
         self.qp = int.from_bytes(self.data[bth + 5 : bth + 8], "big")  # of the receiver
@@ -79,7 +79,7 @@ class Packet:
 
 
 def distance(psn, other):
-    """How far `psn` is behind `other`; negative when it comes before it. PSNs have 24 bits: 0 comes behind 0xffffff."""
+    """How far `psn` comes after `other`; negative when it comes before. PSNs have 24 bits: 0 comes after 0xffffff."""
     return (psn - other + 0x800000) % 0x1000000 - 0x800000
 
 
@@ -113,7 +113,7 @@ def _pcapng(data):
 
 
 def _ip(frame, link):
-    """From the IP header on, without what Ethernet may have put behind it."""
+    """The IP packet of a frame, without padding that Ethernet may have added at its end."""
     packet = frame[14:] if link == 1 else frame
     length = int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else 40 + int.from_bytes(packet[4:6], "big")
     return packet[:length]

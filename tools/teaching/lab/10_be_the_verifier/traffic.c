@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     struct ibv_send_wr request = end_write_request(&end, i, &part, 0);
     request.opcode = operation_of(i);
     end_post(&end, &request);
-    // Each SEND for itself; a WRITE and the READ behind it are on their way together.
+    // A SEND is on its way alone; a WRITE and the READ after it are on their way together.
     if (request.opcode != IBV_WR_RDMA_WRITE) end_wait_for_success(&end);
     if (request.opcode == IBV_WR_RDMA_READ) end_wait_for_success(&end);
   }

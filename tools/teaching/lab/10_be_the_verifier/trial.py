@@ -61,7 +61,7 @@ def passes_zero(packets):
 
 
 def refuses_what_it_acknowledged(packets):
-    """A NAK behind the last ACK, for a packet that was acknowledged long ago: its PSN is a large number, as those that come behind are small."""
+    """A NAK after the last ACK, for a packet that was acknowledged long ago: its PSN is a large number, and the PSNs after 0 are small."""
     packets = passes_zero(packets)
     place = places_of_acks(packets)[-1]
     return packets[: place + 1] + [changed(packets[place], psn=packets[0].psn + 2, syndrome=SEQUENCE_NAK)] + packets[place + 1 :]

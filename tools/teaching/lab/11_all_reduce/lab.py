@@ -146,7 +146,7 @@ def direct_complaint(seen):
 def order_complaint(seen):
     if are_equal(seen) == "b":
         return "The ranks have different results."
-    return "ways.c, GAP 4: all ranks have the same bits, but not those of the ring: add in the order in which the ring does."
+    return "ways.c, GAP 4: all ranks have the same bits, but not the ring's: add in the order in which the ring does."
 
 
 def durations(seen):
@@ -182,28 +182,28 @@ LAB = Lab(
     understand=(
         "what an all-reduce costs each rank in bytes and in steps: by a ring of WRITEs, and by READs",
         "why the order in which floats are added matters, and how all ranks get the same bits",
-        "when the steps decide the time, and when the bytes",
+        "when the number of steps decides how long it takes, and when the number of bytes",
     ),
     picture="ring",
     steps=(
         Say(
             "A sum that all need",
             """
-            A large model does not fit into one GPU. In tensor parallelism each GPU (rank) has a part of every layer, so what it computes is only a part
+            A large model does not fit into one GPU. In tensor parallelism each GPU (rank) has a part of every layer, so it computes only a part
             of a sum; all ranks need the whole sum before the next layer. This is an all-reduce: each rank has a vector, and all get the sum of the
             vectors. It happens twice in each layer of a transformer.
 
             Here four programs are the ranks, and the vector has 4096 float32: 16384 bytes, four pieces of 4096 bytes. Each rank has a queue pair to
-            each other one (common files: ranks.h and ranks.c). At the end each rank writes 4 bytes to its right: a digest of its result, so that the packets
-            show whether all have the same bits.
+            each other rank (common files: ranks.h and ranks.c). At the end each rank writes 4 bytes to its right: a digest of its result, so that
+            the packets show whether all have the same bits.
             """,
         ),
         Experiment(
             name="own-first",
             title="Each rank reads all",
             text="""
-            The shortest way: each rank reads the whole vectors of the three others, adds them to its own one, and needs nothing else. It begins with its own
-            vector, then adds that of the rank at its right, and so on around.
+            The shortest way: each rank reads the whole vectors of the three others, and adds them to its own one. It begins with its own vector,
+            then adds the vector of the rank at its right, and so on around.
             """,
             programs=ranks("all_reduce", RANKS, "own-first"),
             questions=(
@@ -224,14 +224,15 @@ LAB = Lab(
             ),
             expects=(
                 Expect(
-                    "each digest is that of the sum in the order in which this rank has added.",
+                    "each digest is right for the sum in the order in which this rank has added.",
                     lambda seen: digests(seen) == [digest((from_rank(rank),) * RANKS) for rank in range(RANKS)],
                     "all_reduce.c was changed: each rank should begin with its own vector.",
                 ),
             ),
             after="""
-            A fixed order, say 0, 1, 2, 3 at every rank, would mend the bits. The bytes would stay: each rank adds all vectors, and that is n times the same work. The ways
-            that follow add each piece at one rank only; then all get the same bits by themselves.
+            A fixed order, say 0, 1, 2, 3 at every rank, would give all ranks the same bits. But it would not save bytes: each rank adds all
+            vectors, and that is n times the same work. The ways that follow add each piece at one rank only; then all ranks get the same bits
+            without a fixed order.
             """,
         ),
         Exercise(
@@ -274,7 +275,7 @@ LAB = Lab(
             ),
             expects=(
                 Expect("in each step each rank sent the right piece, with the right sum, after the piece of the step before had come.", lambda seen: not ring_complaint(seen), ring_complaint),
-                Expect("all ranks have the same bits, those of the sum in the order of the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, "The results differ from the sum in the order of the ring."),
+                Expect("all ranks have the same bits: the bits of the sum in the order of the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, "The results differ from the sum in the order of the ring."),
             ),
             after="""
             Each piece is added in one order, once, and then copied. Piece 1 is ((x1 + x2) + x3) + x0 everywhere. Another number of ranks, or another ring, gives
@@ -285,11 +286,11 @@ LAB = Lab(
             "The direct way",
             "ways.c",
             """
-            direct() has two rounds instead of six steps. Each rank reads its piece (rank r: piece r) from the three others, and sums it; then each reads the
-            three sums of the others. The peers' programs take no part in a READ. So they must say before that what is read is there: all_are_ready() does, by an
-            empty WRITE with immediate to each peer.
+            direct() has two rounds instead of six steps. Each rank reads its piece (rank r: piece r) from the three others, and sums it; then each
+            rank reads the three sums of the others. The peers' programs take no part in a READ. So they must say before it that the data are
+            there: all_are_ready() does this, by an empty WRITE with immediate to each peer.
 
-              GAP 4  in which order must piece p be added, so that the result has the bits of the ring?
+              GAP 4  in which order must a rank add the vectors to piece p, so that the result has the bits of the ring?
               GAP 5  what must happen between the sum and the second round of READs?
             """,
         ),
@@ -310,11 +311,11 @@ LAB = Lab(
             ),
             expects=(
                 Expect("each rank read the sums of the others after these had said that they are there.", lambda seen: not direct_complaint(seen), direct_complaint),
-                Expect("all ranks have the same bits, and they are those of the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, order_complaint),
+                Expect("all ranks have the same bits as after the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, order_complaint),
             ),
             after="""
-            The direct way has as many bytes as the ring, and its messages do not wait for a way around: it stays at two rounds with any number of ranks. Its price: all
-            ranks talk to all at once. On a network where only neighbours have fast links, the ring wins.
+            The direct way has as many bytes as the ring, but its messages need not go around: it has two rounds with any number of ranks. Its
+            price: all ranks talk to all others at once. On a network where only neighbours have fast links, the ring is faster.
             """,
         ),
         Experiment(
@@ -330,14 +331,14 @@ LAB = Lab(
                     choices=("less than four times", "about 16 times"),
                     truth=growth,
                     expected="a",
-                    why="Less than four times, and often not at all: vectors that short cost their steps. In urnic, with four programs on one host, a step is mostly the time until the next program gets a processor.",
+                    why="Less than four times, and often not at all: with such short vectors the steps decide. In urnic, with four programs on one host, a step is mostly the time until the next program gets a processor.",
                 ),
                 Question(
                     "Take a network with 5 us for a short message, and 50 GB/s (400 Gbit/s). With which vector does the ring of four ranks spend as much time on its steps as on its bytes?",
                     truth=crossing_kilobytes,
                     expected=lambda truth: abs(truth - 1000) < 1,
                     tolerance=0.1,
-                    why="6 x 5 us = 30 us, in which 50 GB/s are 1.5 MB; each rank sends 1.5 times the vector: 1 MB. An all-reduce of one token (8192 values of 2 bytes: 16 KB) is far below that, where steps are all that matters; one of a long prompt is far above.",
+                    why="6 x 5 us = 30 us, in which 50 GB/s are 1.5 MB; each rank sends 1.5 times the vector: 1 MB. An all-reduce of one token (8192 values of 2 bytes: 16 KB) is far below that: only the number of steps matters. One of a long prompt is far above.",
                     unit="KB",
                 ),
             ),

@@ -40,7 +40,7 @@ static void compute_cache(struct end* end) {
 
 // --- push: prefill writes ---
 
-// Each piece by a WRITE of its own; that of the last layer has the immediate.
+// Each piece by a WRITE of its own; the WRITE of the last layer has the immediate.
 static void push_pieces(struct end* end) {
   for (int page = 0; page < PAGES; page++) {
     for (int layer = 0; layer < LAYERS; layer++) {

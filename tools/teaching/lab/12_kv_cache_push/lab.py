@@ -13,7 +13,7 @@ def programs(case):
 
 
 def the_cache():
-    """As it must be at decode: page by page, the layers of each in their order. The words are those of kv.c."""
+    """As it must be at decode: page by page, the layers of each in their order. The words are as in kv.c."""
     words = ((layer << 24 | page << 16 | i) * 2654435761 & 0xFFFFFFFF for page in range(PAGES) for layer in range(LAYERS) for i in range(PIECE // 4))
     return struct.pack(f"{PAGES * PAGE // 4}I", *words)
 
@@ -26,7 +26,7 @@ def checksum(data):
 
 
 def page_writes(seen):
-    """WRITEs of the cache, without that of another prompt."""
+    """WRITEs of the cache, without the WRITE of another prompt."""
     return [write for write in writes(seen.trace) if len(write.payload) <= PAGE]
 
 
@@ -98,7 +98,7 @@ def pulled(seen):
 def pull_complaint(seen):
     was, expected = pulled(seen), the_cache()
     wrong = sum(was[at : at + PIECE] != expected[at : at + PIECE] for at in range(0, len(expected), PIECE))
-    return f"pages.c, GAP 3: {wrong} of {PAGES * LAYERS} pieces that decode read are not those of the cache: prefill used the memory again too early."
+    return f"pages.c, GAP 3: {wrong} of {PAGES * LAYERS} pieces that decode read are not from the cache: prefill used the memory again too early."
 
 
 LAB = Lab(
@@ -106,21 +106,21 @@ LAB = Lab(
     minutes=50,
     understand=(
         "how scattered pieces become one WRITE, and what that saves",
-        "why a receiver counts what has come, and does not wait for the last thing that was sent",
-        "what push and pull cost, and which side has to know what",
+        "why a receiver counts the pages that have come, and does not wait for the page that was sent last",
+        "what push and pull cost, and what each side must know",
     ),
     picture="counted",
     steps=(
         Say(
             "Prefill and decode",
             """
-            A large model answers in two phases. Prefill computes, for all tokens of the prompt at once, keys and values in each layer: the KV cache. Decode then makes
-            one token after the other, and needs the whole cache for each. The two phases want different machines, so the cache has to get from one to
-            the other, quickly.
+            A large model answers in two phases. Prefill computes, for all tokens of the prompt at once, keys and values in each layer: the KV
+            cache. Decode then makes one token after the other, and needs the whole cache for each token. The two phases need different machines, so
+            the cache must get from one to the other, quickly.
 
-            The cache is kept in pages of 16 tokens. Here a page has 8 layers of 512 bytes, and the prompt has 32 pages: 128 KiB. At prefill the pieces of a layer
-            lie together, as it works layer by layer; decode wants whole pages. When decode has the cache, it sends its first token back, which here is a checksum of the
-            cache, and the number of pages that it knew to be there.
+            The cache is kept in pages of 16 tokens. Here a page has 8 layers of 512 bytes, and the prompt has 32 pages: 128 KiB. Prefill works
+            layer by layer, so there the pieces of a layer lie together; decode needs whole pages. When decode has the cache, it sends its first
+            token back. Here the token is a checksum of the cache, and the number of pages of which decode knows that they have come.
             """,
         ),
         Experiment(
@@ -146,8 +146,8 @@ LAB = Lab(
             "Gather",
             "pages.c",
             """
-            A work request has a list of places in the own memory: the scatter/gather list. The NIC reads them one behind the other, and what it writes at the
-            peer is one range. GAP 1, gather(): make the list of the 8 pieces of a page. end_part() makes one element.
+            A work request has a list of places in the program's own memory: the scatter/gather list. The NIC reads them one after the other, and
+            writes them to one range at the peer. GAP 1, gather(): make the list of the 8 pieces of a page. end_part() makes one element.
             """,
         ),
         Experiment(
@@ -174,8 +174,8 @@ LAB = Lab(
             ),
             expects=(Expect("each page went by one WRITE, and has the bytes of its 8 pieces.", lambda seen: not gather_complaint(seen), gather_complaint),),
             after="""
-            The list names places of the own memory only: a WRITE gathers, a READ scatters. At the peer it is always one range, as the RETH has one address. README.md asks what
-            that means for pull.
+            The list names only places in the program's own memory: a WRITE gathers, a READ scatters. At the peer it is always one range, because the
+            RETH has one address. README.md asks what this means for pull.
             """,
         ),
         Experiment(
@@ -200,14 +200,14 @@ LAB = Lab(
                 Expect("in the end all pages came, each once.", lambda seen: sorted(order_of_arrival(seen)) == list(range(PAGES)), "A page is missing."),
             ),
             after="""
-            No NIC saw an error. The model goes on with a cache that has holes, and its answer is a little wrong, or very wrong, and another one next time.
-            With one queue pair this program is right; it breaks on the day when a second one, or a second network card, is added for speed.
+            No NIC saw an error. The model goes on with a cache that has holes. Its answer is a little wrong, or very wrong, and differs each time.
+            With one queue pair this program is right. It breaks when a second queue pair, or a second network card, is added for speed.
             """,
         ),
         Exercise(
             "Count",
             "pages.c",
-            "GAP 2, may_decode(): it is asked for each page that comes, and is told the page's number and how many have come. When may decode begin?",
+            "GAP 2, may_decode(): kv.c calls it for each page that comes, with the page's number and the number of pages that have come. When may decode begin?",
         ),
         Experiment(
             name="counted",
@@ -217,20 +217,21 @@ LAB = Lab(
             hint="Edit pages.c.",
             expects=(
                 Expect("decode began with all 32 pages.", lambda seen: token(seen)[1] == PAGES, counting_complaint),
-                Expect("its token is that of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), counting_complaint),
+                Expect("its token is the checksum of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), counting_complaint),
                 Expect("the pages came in another order than they were posted.", lambda seen: order_of_arrival(seen) != list(range(PAGES)), "The pages came in order this time, so this run shows nothing. Try again."),
             ),
             after="""
-            A count holds in any order, over any number of queue pairs: RC delivers each page exactly once. It needs one thing more than waiting for the last page: decode must know how many
-            pages there will be.
+            A count is right in any order, over any number of queue pairs: RC delivers each page exactly once. But decode must know one thing more
+            than with waiting for the last page: how many pages will come.
             """,
         ),
         Exercise(
             "Pull",
             "pages.c",
             """
-            Decode can also fetch the cache itself, by READs: prefill sends an empty message, "the pages are there", and decode reads all pieces. Prefill is not told when it was
-            read. It wants to use the memory for the next prompt as soon as it may (kv.c fills it with zeros then).
+            Decode can also fetch the cache itself, by READs: prefill sends an empty message, "the pages are there", and decode reads all pieces.
+            The READs do not tell prefill when they are done. Prefill wants to use the memory for the next prompt as soon as possible (kv.c fills it
+            with zeros then).
 
             GAP 3, wait_until_memory_is_free(): what can prefill wait for? It has posted one receive, for decode's token.
             """,
@@ -250,7 +251,7 @@ LAB = Lab(
                     unit="READs",
                 ),
                 Question(
-                    "How many packets must pass, one behind the other, before that with the first byte of the cache? (A push: none.)",
+                    "How many packets must pass, one after the other, before the packet with the first byte of the cache? (With push: none.)",
                     truth=packets_before_the_first_byte,
                     expected=2,
                     why="Two: prefill's message, and the first READ. A pull begins a round trip later. Then several READs are on their way at a time (max_rd_atomic, here 4), and each goes there and back.",
@@ -259,14 +260,15 @@ LAB = Lab(
             ),
             expects=(
                 Expect("decode read the cache as it was, to the last piece.", lambda seen: pulled(seen) == the_cache(), pull_complaint),
-                Expect("its token is that of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), pull_complaint),
-                Expect("the READs completed nothing at prefill: decode's token is its only completion.", lambda seen: len(seen.trace.completions("prefill")) == 1, "Prefill should have one completion, that of its receive."),
+                Expect("its token is the checksum of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), pull_complaint),
+                Expect("the READs completed nothing at prefill: decode's token is its only completion.", lambda seen: len(seen.trace.completions("prefill")) == 1, "Prefill should have one completion, of its receive."),
             ),
             after="""
-            Push: prefill must know decode's addresses before it begins, so decode must have chosen its pages; prefill knows by its own completions when its memory is free.
+            Push: prefill must know decode's addresses before it begins, so decode must have chosen its pages. Prefill knows by its own completions
+            when its memory is free.
 
-            Pull: decode must know prefill's addresses, and may choose its pages when it likes, or choose another prefill if one is slow; prefill must keep its pages until decode says that
-            it is done, and needs a rule for a decode that never does.
+            Pull: decode must know prefill's addresses. It may choose its pages at any time, or choose another prefill if one is slow. Prefill must
+            keep its pages until decode says that it is done, and needs a rule for a decode that never says so.
             """,
         ),
     ),

@@ -174,7 +174,7 @@ LAB = Lab(
     title="MoE dispatch",
     minutes=55,
     understand=(
-        "how tokens get to their experts: padded, in one step, or exactly, after counts were exchanged",
+        "how tokens get to their experts: padded, in one step; or exactly, after the ranks have exchanged counts",
         "how offsets follow from counts, so that all ranks write into one memory at the same time, and no byte is written twice",
         "why the busiest rank decides how long a layer takes",
     ),
@@ -183,12 +183,12 @@ LAB = Lab(
         Say(
             "Tokens and experts",
             f"""
-            In a mixture of experts (MoE) a layer has many experts, and each token needs only a few of them. The experts are spread over the ranks. A router decides, for each
-            token, which experts it goes to (dispatch); their results go back (combine). This is an all-to-all, and an uneven one: how much goes from whom to whom is
-            known only when the router has decided.
+            In a mixture of experts (MoE) a layer has many experts, and each token needs only a few of them. The experts are spread over the ranks.
+            A router decides, for each token, which experts it goes to (dispatch); their results go back (combine). This is an all-to-all, and an
+            uneven one: only the router's decision says how many bytes go from one rank to another.
 
-            Here four ranks have two experts each, and 64 tokens each. A token has 256 bytes and goes to two different experts. Expert 5 is a favourite. This is how many
-            tokens each rank has for each expert:
+            Here four ranks have two experts each, and 64 tokens each. A token has 256 bytes and goes to two different experts. Expert 5 is a
+            favourite. This is how many tokens each rank has for each expert:
 
 {TABLE}
 
@@ -200,7 +200,7 @@ LAB = Lab(
             title="Padded",
             text="""
             Every rank has room for 24 tokens at each expert, and always writes 24: if it has fewer, the rest is padding; if it has more, they are dropped. (16 would be
-            the average, so the capacity factor is 1.5.) No rank needs to know anything of another one.
+            the average, so the capacity factor is 1.5.) No rank needs to know anything about another rank.
             """,
             programs=ranks("moe", RANKS, "padded"),
             questions=(
@@ -225,8 +225,8 @@ LAB = Lab(
             "Places",
             "places.c",
             """
-            Exactly instead: each rank first tells each other one its row of the table; then all know the whole table, and each computes by itself where its tokens
-            go. moe.h describes the memory of a rank.
+            Now exactly: first each rank tells its row of the table to each other rank. Then all know the whole table, and each rank computes the
+            places of its tokens by itself. moe.h describes the memory of a rank.
 
             GAP 1, place_in_out(): where in 'out' of a rank do its tokens for an expert begin?
             GAP 2, place_in_in(): where in 'in' of the expert's rank do the tokens of a rank for it begin?
@@ -236,9 +236,9 @@ LAB = Lab(
         Experiment(
             name="dispatch",
             title="Exactly",
-            text="The counts, then the tokens that there are: one WRITE with immediate for each expert that a rank has tokens for.",
+            text="First the counts, then only the real tokens: one WRITE with immediate for each expert that a rank has tokens for.",
             programs=ranks("moe", RANKS, "dispatch"),
-            hint="Edit places.c. A rank that waits in vain expects WRITEs that no rank sends: GAP 3.",
+            hint="Edit places.c. A rank that waits without end expects WRITEs that no rank sends: GAP 3.",
             questions=(
                 Question(
                     "How many bytes of tokens does rank 0's NIC send now?",
@@ -251,7 +251,7 @@ LAB = Lab(
                     "How many WRITEs with tokens does expert 7 wait for?",
                     truth=lambda seen: sum(expert == 7 for _, expert in dispatched(seen)),
                     expected=2,
-                    why="Two: those of the ranks 0 and 2. Rank 1 has none for it, and rank 3 is its own rank. If it waited for three, the layer would stand still for ever.",
+                    why="Two: the ranks 0 and 2 send one each. Rank 1 has no token for it, and rank 3 is its own rank. If it waited for three, the layer would never end.",
                     unit="WRITEs",
                 ),
             ),
@@ -260,15 +260,16 @@ LAB = Lab(
                 Expect("each expert waited for as many WRITEs as came for it.", lambda seen: not waiting_complaint(seen), waiting_complaint),
             ),
             after="""
-            Three ranks write into the memory of one at the same time, without a lock: the counts have given each a range of its own. It costs one message more before
-            the first token can leave. Where tokens are few and time matters, one can do without the counts: a fixed place for each rank with room for all its tokens; only those that there
-            are get written, and the immediate tells how many. This costs memory instead of time.
+            Three ranks write into the memory of the fourth at the same time, without a lock: the counts have given each rank a range of its own.
+            This costs one message more before the first token can leave. When tokens are few and time matters, a program can leave the counts
+            out: each rank has a fixed place with room for all its tokens, writes only the tokens that it has, and the immediate says how many.
+            This costs memory instead of time.
             """,
         ),
         Exercise(
             "The way back",
             "places.c",
-            "GAP 4, send_back(): the results of an expert for the tokens of a rank. From where in 'in', how many bytes, to where in 'back' of that rank? Gaps 1 and 2 have all that it takes.",
+            "GAP 4, send_back(): the results of an expert for the tokens of a rank. From where in 'in', how many bytes, to where in 'back' of that rank? Use the functions of gaps 1 and 2.",
         ),
         Experiment(
             name="layer",
@@ -286,14 +287,14 @@ LAB = Lab(
                     choices=tuple(NAMES),
                     truth=last_to_send_back,
                     expected="c",
-                    why="rank2: its experts 4 and 5 have 71 + 160 tokens, and take 231 ms; the others take 106, 104 and 71 ms, and then wait, as no token can go on before both of its results are there.",
+                    why="rank2: its experts 4 and 5 have 71 + 160 tokens, and take 231 ms; the others take 106, 104 and 71 ms, and then wait, because no token can go on before both of its results have come.",
                 ),
                 Question(
                     "If all ranks had equally many tokens: how many times as fast would the work of this layer be done?",
                     truth=lambda seen: max(loads(seen)) * RANKS / sum(loads(seen)),
                     expected=lambda truth: abs(truth - 231 / 128) < 0.001,
                     tolerance=0.03,
-                    why="231 / 128 = 1.8 times. The network is not the reason, and a faster one would not help. So a favourite expert is copied to a second rank, or the router is taught to spread.",
+                    why="231 / 128 = 1.8 times. The network is not the reason, and a faster one would not help. So a favourite expert gets a copy at a second rank, or the router is trained to spread the tokens.",
                     unit="times",
                 ),
             ),

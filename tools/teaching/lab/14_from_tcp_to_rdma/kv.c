@@ -1,7 +1,7 @@
 // The server and the client that measures: the same for all transports.
 //
-// Words behind a program's name, in any order: the server's host name (the program is the client, then), a number of gets of each
-// size (without it: 2000, or what fits into half a second), and
+// Words after a program's name, in any order: the server's host name (the program is the client, then), a number of gets of each
+// size (without it: 2000, or as many as fit into half a second), and
 //   sleep    the server of kv_send sleeps until a request comes; without this word it polls
 //   change   the server changes a value over and over; the client asks for this value and another one in turn
 //   trust    the client of kv_read takes a value as it comes, even if the server is changing it
@@ -65,7 +65,7 @@ static void check(const char* value, const struct request* request) {
   const int byte = value[VERSION];
   if (is_mixed(value, request->bytes) || byte != (int)request->key + 1)
     fail(
-        "get() was asked for the value of key %u, and there are bytes %d instead of %u: is it the wrong "
+        "get() wanted the value of key %u, but there are bytes %d instead of %u: is it the wrong "
         "place, or was the value not there yet?",
         request->key, byte, request->key + 1);
 }

@@ -4,9 +4,9 @@ import re
 
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
 
-GETS, SMALL, LARGE, VERSION, MTU = 20, 64, 16384, 8, 1024  # as in kv.h and kv.c; GETS as asked for below
+GETS, SMALL, LARGE, VERSION, MTU = 20, 64, 16384, 8, 1024  # as in kv.h and kv.c; GETS as the experiments below say
 REQUEST_BYTES = 8
-HOT_BYTES = (1, 2)  # of the value that the server changes: key 0; that of key 1 stays 2
+HOT_BYTES = (1, 2)  # of the value that the server changes: key 0; the bytes of key 1 stay 2
 MUCH_LESS = 1 / 4
 
 
@@ -18,7 +18,7 @@ def programs(name, server="", client="", gets=GETS):
 
 
 def data_packets(seen):
-    """In the order in which they were sent, without those of the connection manager."""
+    """In the order in which they were sent, without the connection manager's packets."""
     return sorted((packet for packet in seen.trace.packets if packet.kind in ("request", "response", "ack", "nak", "rnr")), key=lambda packet: packet.time)
 
 
@@ -71,7 +71,7 @@ def places(seen):
 
 
 def of_gets(times):
-    """Without the request behind those of each size, which says that there are no more."""
+    """Without the last request of each size, which says that there are no more."""
     return [time for number, time in enumerate(times) if number % (GETS + 1) != GETS]
 
 
@@ -81,7 +81,7 @@ def early_requests(seen):
 
 
 def hasty_gets(seen):
-    """Gets that were asked for before the one before had both of its completions."""
+    """Gets that the client requested before the get before had both of its completions."""
     done = zip(of_gets(times_of(seen, "completion", "send")), times_of(seen, "completion", "receive"))
     return sum(max(pair) > request for pair, request in zip(done, of_gets(times_of(seen, "post_send"))[1:]))
 
@@ -117,7 +117,7 @@ def reads(seen):
 
 
 def wrong_place(seen):
-    """READs of small values lie 64 bytes apart, by key; those of large ones 16 KiB."""
+    """READs of small values lie 64 bytes apart, by key; READs of large values 16 KiB."""
     found = [read.place for read in reads(seen)]
     return next((number for number, (one, other) in enumerate(itertools.pairwise(found)) if number % GETS not in (15, GETS - 1) and other - one != (SMALL if number < GETS else LARGE)), None)
 
@@ -155,7 +155,7 @@ def figures(seen, transport, bytes):
 
 
 def least_work(seen):
-    """The letter: the READ server's program beside that of TCP."""
+    """The letter: the READ server's program, compared with the TCP server's."""
     share = max(figures(seen, "READ", size)["program"] / figures(seen, "TCP", size)["program"] for size in (SMALL, LARGE))
     return "c" if share < MUCH_LESS else "b" if share < 0.75 else "a"
 
@@ -171,8 +171,8 @@ LAB = Lab(
     minutes=55,
     understand=(
         "the same server over sockets, rsockets, SEND and RECV, and RDMA READ: who asks, who answers, who copies",
-        "what each costs on your machine: time, processor time of both sides, packets; and what these figures say of hardware",
-        "why a READ can bring a value that never was, and how a client notices",
+        "what each costs on your machine: time, processor time of both sides, packets; and what these figures say about hardware",
+        "why a READ can bring a value that never existed, and how a client notices",
     ),
     needs={"/usr/include/rdma/rsocket.h": "librdmacm-dev"},
     picture="read",
@@ -180,16 +180,16 @@ LAB = Lab(
         Say(
             "One server, four transports",
             """
-            A key-value server has a table of 16 keys. A client asks for the value of a key, of 64 bytes or of 16 KiB, and the loop that asks measures. All this is in
-            kv.c, and is the same each time. Four short files carry it:
+            A key-value server has a table of 16 keys. A client asks for the value of a key, of 64 bytes or of 16 KiB, in a loop, and measures. All
+            this is in kv.c, and is the same each time. Four short files have the transports:
 
               tcp.c       sockets: send() and recv()
               rsocket.c   the same calls with an r in front, from librdmacm: sockets on RDMA
               send.c      messages: a SEND asks, a SEND answers
               read.c      RDMA READ: the client reads the server's memory
 
-            In each of them are the same four functions, which kv.h describes: connect, serve, get, and finish. First you see the packets of each transport. At the
-            end you measure all four without a recording, as recording costs time.
+            Each of them has the same four functions, which kv.h describes: connect, serve, get, and finish. First you see the packets of each
+            transport. At the end you measure all four without a recording, because recording costs time.
             """,
         ),
         Experiment(
@@ -202,7 +202,7 @@ LAB = Lab(
                     "How many TCP segments does a get of 64 bytes take, both ways together, acknowledgements included?",
                     truth=lambda seen: segments(seen)[0],
                     expected=2,
-                    why="A request and an answer. The acknowledgement of the request travels in the answer, that of the answer in the next request.",
+                    why="A request and an answer. The answer carries the acknowledgement of the request, and the next request carries the acknowledgement of the answer.",
                     unit="segments",
                 ),
             ),
@@ -217,7 +217,7 @@ LAB = Lab(
         Experiment(
             name="rsocket",
             title="The same calls on RDMA",
-            text="Compare rsocket.c with tcp.c. librdmacm connects, registers memory and posts work requests behind these calls; the packets show which.",
+            text="Compare rsocket.c with tcp.c. Inside these calls librdmacm connects, registers memory and posts work requests; the packets show which.",
             programs=programs("rsocket"),
             questions=(
                 Question(
@@ -234,11 +234,11 @@ LAB = Lab(
             ),
             after="""
             Sockets promise that the program may use its memory again when send() returns, and that recv() puts bytes wherever the program wants them at that
-            moment. A NIC cannot promise either. So rsockets copies, as the kernel does: rsend() into a buffer of the library, rrecv() out of one. To lose the copies,
-            a program has to be written for RDMA.
+            moment. A NIC can promise neither. So rsockets copies, as the kernel does: rsend() into a buffer of the library, rrecv() out of one. To
+            avoid the copies, a program must be written for RDMA.
 
-            A get costs more than two messages now and then: WRITEs of 16 bytes tell the peer that there is room again (lab 6 has such credits). A large value is
-            cut into several WRITEs.
+            A get costs more than two messages now and then: WRITEs of 16 bytes tell the peer that there is room again (lab 6 has such credits). The
+            library cuts a large value into several WRITEs.
             """,
         ),
         Exercise(
@@ -289,7 +289,7 @@ LAB = Lab(
             "The client reads by itself",
             "read.c",
             """
-            transport_serve() is empty here, and stays so. Two gaps for now; leave GAP 3 as it is.
+            transport_serve() is empty here. Leave it so. Fill in two gaps now; leave GAP 3 as it is.
 
             - GAP 1, rights(): the rights that the peer gets in this end's memory. No more than it needs (lab 8).
             - GAP 2, find(): the address of the value in the server's memory, and the key that opens it. The table is at the beginning of that memory; struct address of end.h is what both ends have told each other.
@@ -325,21 +325,22 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("each READ asked for the place of its key: 64 bytes or 16 KiB behind that of the key before.", lambda seen: wrong_place(seen) is None, lambda seen: f"read.c, GAP 2: READ number {wrong_place(seen) + 1} does not lie where the value of the next key is."),
+                Expect("each READ asked for the place of its key: 64 bytes or 16 KiB after the place of the key before.", lambda seen: wrong_place(seen) is None, lambda seen: f"read.c, GAP 2: READ number {wrong_place(seen) + 1} does not lie where the value of the next key is."),
                 Expect("no value went over TCP.", lambda seen: segments(seen) == [0, 0], lambda seen: f"{segments(seen)} TCP segments for each get."),
             ),
             after="""
-            What has gone with the server's work: the server cannot say no to a single get, count gets, or move a value to another place. The client must
-            know where each value is; here it is simple arithmetic. Real systems read an index first, and need two READs or more for a get.
+            The server has less work, but it has also lost something: it cannot refuse a single get, count gets, or move a value to another place. The
+            client must know where each value is; here this is simple arithmetic. Real systems read an index first, and need two READs or more for
+            a get.
             """,
         ),
         Experiment(
             name="trusting",
             title="A READ while the server writes",
             text="""
-            Now the server's program has work of its own: over and over it changes the value of key 0, slowly: it takes a millisecond or more, then rests as long. All bytes of a
-            value are equal, except for the versions at both ends; each change makes all of them 1, or all 2. The client gets key 0 and key 1 in turn, 40 gets of 16 KiB, and takes
-            what comes.
+            Now the server's program has work of its own: again and again it changes the value of key 0. A change takes a millisecond or more, then the
+            program rests as long. All bytes of a value are equal, except for the versions at both ends; each change makes all of them 1, or all 2.
+            The client gets key 0 and key 1 in turn, 40 gets of 16 KiB, and takes each value as it comes.
             """,
             programs=programs("read", "change", "change trust", gets=40),
             hint="Edit read.c.",
@@ -349,13 +350,13 @@ LAB = Lab(
                     choices=("yes", "no: a READ is atomic", "no: the server's NIC waits until the program has finished"),
                     truth=lambda seen: "a" if mixed(seen) else "b",
                     expected="a",
-                    why="Yes. The server's NIC reads memory when it makes each packet, and knows nothing of the program. All packets are right, the status is 0, and the value never was.",
+                    why="Yes. The server's NIC reads memory when it makes each packet, and knows nothing about the program. All packets are right, the status is 0, and the value never existed.",
                 ),
             ),
             expects=(
                 Expect("mixed values were of key 0 only, and the client read none of them again.", lambda seen: len({read.place for read in mixed(seen)}) == 1 and taken_though_mixed(seen) >= len(mixed(seen)) - 1, "The client should take what comes, with the word 'trust'."),
             ),
-            after="With SEND and RECV this does not happen here: the server's program sends a value when it does not change it. With READ the two have no order.",
+            after="With SEND and RECV this does not happen here: the server's program does not send a value while it changes it. With READ there is no order between the change and the READ.",
         ),
         Exercise(
             "Whole or not",
@@ -380,8 +381,9 @@ LAB = Lab(
                 Expect("and read nothing again whose two versions are equal.", lambda seen: repeated_in_vain(seen) == 0, lambda seen: f"read.c, GAP 3: {repeated_in_vain(seen)} READs were repeated, though the value had one version."),
             ),
             after="""
-            A repeated READ costs the client time, and the server's program nothing. It is a lock without a lock: good where changes are rare. Why it works: the
-            NIC reads the first version before the last one, and the server writes them the other way round. README.md asks who promises that.
+            A repeated READ costs the client time, and the server's program nothing. It does the work of a lock without a lock, and is good when
+            changes are rare. It works because the NIC reads the first version before the last one, and the server writes them in the other order.
+            README.md asks whether anything promises this.
             """,
         ),
         Experiment(
@@ -389,13 +391,13 @@ LAB = Lab(
             title="The table",
             text="""
             Now without recording: 2000 gets of each size, or as many as fit into half a second, over each transport. SEND is measured twice: with a server that
-            polls for requests, and with one that sleeps until a completion makes an event. What the table has for each get:
+            polls for requests, and with one that sleeps until a completion makes an event. The table has for each get:
 
             - median, 99 %: how long it took; one get in a hundred took longer than "99 %"
             - client, server: processor time of the whole process, with all threads
-            - of it, program: that of the server's thread that runs main(), which is the program without the NIC's own threads
+            - of it, program: processor time of the server's thread that runs main(): the program without the NIC's own threads
             - server sleeps: how often this thread gave its processor away, to wait
-            - packets: from your recordings; those of TCP are segments that the kernel has counted
+            - packets: from your recordings; for TCP, segments that the kernel has counted
             """,
             programs=(Program("table", "python3 measure.py", is_plain=True),),
             recordings_of="read",
@@ -405,7 +407,7 @@ LAB = Lab(
                     choices=("about as much", "about half", "less than a quarter"),
                     truth=least_work,
                     expected="c",
-                    why="Hardly any: what the table shows is what it needs to fall asleep before the first get and to wake up behind the last one.",
+                    why="Hardly any: the table shows the time that it needs to fall asleep before the first get and to wake up after the last one.",
                 ),
                 Question(
                     "And the server's whole process, on this machine, by READ?",
@@ -423,9 +425,9 @@ LAB = Lab(
             Read the table with care:
 
             - Both programs run on one host. TCP does not leave the kernel there: it makes two copies, and no packets of 1500 bytes. urnic makes real RoCEv2 packets of 1024 bytes of payload, with a checksum over each, on the processor. TCP may well be faster here.
-            - What polls is quick as long as it has a processor, and takes a whole one whether there is work or not. What sleeps must be woken: that is most of its latency. The READ server's program does not poll, so here the NIC's own thread may have to be woken; a NIC of hardware does not sleep.
-            - The work of the NIC is in the figures: in the process, and, as urnic also works inside of ibv_post_send() and ibv_poll_cq(), in the time of a thread that posts and polls. A NIC of hardware takes it away. It does not take away what a program does: copies, system calls, waking up, polling.
-            - Between two hosts there is a cable, for all four, and the kernel or its network card cuts what TCP sends into packets. This lab has not measured that.
+            - A program that polls is quick as long as it has a processor, but it needs a whole processor, with or without work. A program that sleeps must be woken: this is most of its latency. The READ server's program does not poll, so here the NIC's own thread may have to be woken; a hardware NIC does not sleep.
+            - The figures contain the work of the NIC. It is in the process; and in the time of a thread that posts and polls, because urnic also works inside of ibv_post_send() and ibv_poll_cq(). A hardware NIC takes this work away. It does not take away the program's work: copies, system calls, waking up, polling.
+            - Between two hosts there is a cable, for all four transports, and the kernel or its network card cuts TCP's data into packets. This lab has not measured that.
             """,
         ),
     ),

@@ -3,7 +3,7 @@
 #include "kv.h"
 #include "meet.h"
 
-// The memory of both ends: the table (the client's has one value, at its beginning), and behind it a request.
+// The memory of both ends: the table (the client's has one value, at its beginning), and after it a request.
 enum { REQUEST = TABLE_BYTES, ALL = TABLE_BYTES + sizeof(struct request) };
 
 static struct end end;

@@ -28,7 +28,7 @@ void end_open(struct end* end, size_t bytes, int access) {
       .path_mtu = IBV_MTU_1024,
       .ack_timeout = 18,  // 4.096 us x 2^18 = 1.07 s: longer than a busy laptop lets a program wait
       .retry_count = 7,
-      .rnr_retry = 7,  // for ever
+      .rnr_retry = 7,  // without end
       .min_rnr_timer = 12};
   end->context = open_first_device();
   if (ibv_query_gid(end->context, PORT, GID_INDEX, &end->mine.gid) != 0)

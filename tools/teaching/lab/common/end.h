@@ -43,7 +43,7 @@ void end_open(struct end* end, size_t bytes, int access);
 // Another queue pair with the same PD and CQ, in state INIT.
 struct ibv_qp* end_another_qp(struct end* end, int access);
 
-// Takes `qp` from INIT to RTR and RTS, connected to that of `peer`.
+// Takes `qp` from INIT to RTR and RTS, connected to the queue pair of `peer`.
 void end_connect_qp(struct end* end, struct ibv_qp* qp, uint32_t own_psn, const struct address* peer);
 
 // Swaps addresses with the peer over the socket of meet(), and connects the queue pair. Returns when both ends are in RTS.

@@ -47,7 +47,7 @@ static int connect_to_server(const struct addrinfo* place, const char* host) {
 }
 
 static void meet_at(const char* host, int* sockets, int count) {
-  alarm(30);  // no program of a lab runs longer, also one that waits for ever for a completion
+  alarm(30);  // no program of a lab runs longer, not even one that waits for a completion that never comes
   const struct addrinfo hints = {
       .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = host == NULL ? AI_PASSIVE : 0};
   struct addrinfo* place = NULL;

@@ -4,9 +4,9 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What is known of peers on the wire, in numbered facts: in the source, and where it is installed.
+# What is known about peers on the wire, in numbered facts: in the source, and where it is installed.
 FACTS = (ROOT.parents[2] / "transport/FACTS.md", ROOT.parent.parent / "doc/urnic/FACTS.md")
-COMMON = ROOT / "common"  # files that a student's folder gets beside those of the lab
+COMMON = ROOT / "common"  # files that a student's folder gets besides the lab's own
 
 
 def all_labs():

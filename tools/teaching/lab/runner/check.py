@@ -45,7 +45,7 @@ def _check(lab, folder, urnic, as_json, console):
 
 
 def _results(lab, folder, urnic):
-    """(title, findings, the exercise that it is about) of each step that can fail; ends behind the first one that does."""
+    """(title, findings, the exercise that it is about) of each step that can fail; ends after the first one that fails."""
     try:
         build(folder)
     except Failure as failure:

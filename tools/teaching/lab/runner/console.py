@@ -15,7 +15,7 @@ class Console:
         print(text, flush=True)
 
     def say(self, text):
-        """Paragraphs, wrapped, with a blank line behind each; lines that begin with a blank stay as they are."""
+        """Paragraphs, wrapped, with a blank line after each; lines that begin with a blank stay as they are."""
         for paragraph in textwrap.dedent(text).strip("\n").split("\n\n"):
             print("\n".join(self._wrapped(paragraph)) + "\n", flush=True)
 

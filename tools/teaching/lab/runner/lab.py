@@ -24,7 +24,7 @@ class Exercise:
 
 @dataclasses.dataclass
 class Question:
-    """Asked before an experiment. What the packets say is `truth(seen)`, what theory says is `expected`; both must agree, whatever
+    """Asked before an experiment. `truth(seen)` is the answer of the packets, `expected` the answer of theory; both must agree, whatever
     the student answers.
 
     `choices` make a question with letters for answers; `expected` and `truth` are then letters. Otherwise answers are numbers, and
@@ -48,7 +48,7 @@ class Question:
 
 @dataclasses.dataclass
 class Expect:
-    """What packets and notes must show: `test(seen)` is true then, else `otherwise` (words, or a function of `seen` that makes
+    """What packets and notes must show: then `test(seen)` is true. Otherwise `otherwise` (words, or a function of `seen` that makes
     them) says what to do."""
 
     text: str

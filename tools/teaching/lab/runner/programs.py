@@ -1,4 +1,4 @@
-"""Builds a folder's programs, and runs those of an experiment."""
+"""Builds a folder's programs, and runs the programs of an experiment."""
 import os
 import pathlib
 import shlex
@@ -12,11 +12,11 @@ SECONDS = 40  # for one experiment; programs of labs give up by themselves befor
 
 
 class Failure(Exception):
-    """Something that the student can mend: words that say what."""
+    """Words that say what is wrong, and that the student can mend it."""
 
 
 class Seen:
-    """What an experiment left behind."""
+    """The results of an experiment."""
 
     def __init__(self, trace, captures, outputs, codes, folder):
         self.trace, self.captures, self.outputs, self.codes, self.folder = trace, captures, outputs, codes, folder
@@ -63,7 +63,7 @@ class Runner:
         return [self.urnic, "run", "--record", recording_of(experiment, program), *shlex.split(program.nic), "--", *words]
 
     def run(self, experiment, folder):
-        """What came of it; Failure when a program does not end as it should."""
+        """What was seen; raises Failure when a program does not end as it should."""
         port = free_port()
         for program in experiment.programs:
             (folder / recording_of(experiment, program)).unlink(missing_ok=True)

@@ -146,7 +146,7 @@ class Session:
         recordings = [path for path in recordings_of(experiment, self.folder).values() if path.exists()]
         subprocess.run([self.urnic, "view", "-o", page, *recordings], stdout=subprocess.DEVNULL, check=True)
         self.console.heading("Done")
-        self.console.say(f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser. README.md has questions about the lab; 'urnic view' draws the recordings of the other experiments, which are there, too. 'urnic lab {self.lab.number} --restart' begins anew.")
+        self.console.say(f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser. README.md has questions about the lab; 'urnic view' draws the recordings of the other experiments, which are there, too. 'urnic lab {self.lab.number} --restart' begins again.")
         if self.opens_picture:
             opener = shutil.which("xdg-open")
             if opener is None:

@@ -1,4 +1,4 @@
-// Makes a work request fail on purpose, with the status that is asked for.
+// Makes a work request fail on purpose, with the status that the argument says.
 //
 //   urnic run --explain -- ./faults 10                the server
 //   urnic run --explain -- ./faults localhost 10      the client, whose work request fails

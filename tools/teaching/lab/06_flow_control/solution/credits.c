@@ -14,7 +14,7 @@
 
 enum { MESSAGES = 64, BYTES = 1024, WORK_US = 1000, RECEIVES = 8, PATIENCE_SECONDS = 3 };
 
-// The memory of both ends: RECEIVES places for messages, and behind them the credit. The sender's is written by the receiver.
+// The memory of both ends: RECEIVES places for messages, and then the credit. The receiver writes the sender's credit.
 enum { CREDIT = RECEIVES * BYTES, ALL = CREDIT + sizeof(uint32_t) };
 
 static uint32_t* credit_of(struct end* end) {
@@ -52,7 +52,7 @@ static int may_send(int sent, uint32_t credit) {
 }
 
 static void send_all(struct end* end) {
-  // The NIC changes this word behind the compiler's back.
+  // The compiler does not know that the NIC changes this word.
   const volatile uint32_t* credit = credit_of(end);
   for (int sent = 0; sent < MESSAGES; sent++) {
     const time_t limit = time(NULL) + PATIENCE_SECONDS;

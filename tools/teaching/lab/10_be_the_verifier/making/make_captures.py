@@ -65,7 +65,7 @@ def refused_the_acknowledged(sizes):
 
 
 def right(both):
-    """Nothing is broken: READs that are resumed, and an ACK whose MSN counts a READ behind its PSN."""
+    """Nothing is broken: READs that are resumed, and an ACK whose MSN counts a READ that comes after its PSN."""
     whole_write = frames(both, 172, 174, 175, 177, 178, 180, 182, 184, 185, 200)
     return renumbered(whole_write + both[201:])
 

@@ -34,8 +34,8 @@ void ring(const struct job* job) {
   }
 }
 
-// The direct way: the rank whose vector is the nth, counted from 0, that is added for piece `number`. The order
-// is that of the ring.
+// The direct way: the rank whose vector is added as the nth, counted from 0, for piece `number`. The order is as
+// in the ring.
 static int nth_to_add(int number, int n, int count) {
   return (number + n) % count;
 }
