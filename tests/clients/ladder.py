@@ -61,7 +61,7 @@ def table(outcomes, port):
         "# The ladder",
         "",
         "What unmodified programs do over two NICs, line by line; `…` repeats the server's words. `not applicable` is what a program",
-        "refuses by itself, in the words quoted. Written by `tests/clients/ladder.py --write`; [CONTRIBUTING](../../CONTRIBUTING.md) says how.",
+        "refuses by itself, in the words quoted. Written by `tests/clients/ladder.py --write`; [TESTING](../../TESTING.md#lines-of-the-ladder) says how.",
         "",
         f"Port: `--port {port}`. "
         + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
