@@ -12,7 +12,14 @@ sys.path[:0] = [str(PROJECT / "tools/development"), str(PROJECT / "tests/clients
 
 from benchmarks import frameworks  # noqa: E402
 from benchmarks.history import History, Unknown  # noqa: E402
-from benchmarks.measures import PEERS, Measure, cable_measures, chosen_measures, own_measures, rows_of  # noqa: E402
+from benchmarks.measures import (
+    PEERS,
+    Measure,
+    cable_measures,
+    chosen_measures,
+    own_measures,
+    rows_of,
+)  # noqa: E402
 from benchmarks.programs import Failed  # noqa: E402
 from benchmarks.report import row  # noqa: E402
 from benchmarks.sweep import Cell, Line, cells_in, faults_in, lines_of, median_of  # noqa: E402
@@ -40,8 +47,13 @@ class Sweep(unittest.TestCase):
         return {size: why for (of, size), why in faults_in(table, tcp_gbits).items() if of == line}
 
     def test_reads_what_perftest_prints(self):
-        self.assertEqual(cells_in(LATENCY_OUTPUT, True), {2: Cell(1.30, average_us=1.36), 4: Cell(1.29, average_us=1.29)})
-        self.assertEqual(cells_in(BANDWIDTH_OUTPUT, False), {2: Cell(2.0, gbits=0.008023), 65536: Cell(1 / 0.1335, gbits=70.0)})
+        self.assertEqual(
+            cells_in(LATENCY_OUTPUT, True), {2: Cell(1.30, average_us=1.36), 4: Cell(1.29, average_us=1.29)}
+        )
+        self.assertEqual(
+            cells_in(BANDWIDTH_OUTPUT, False),
+            {2: Cell(2.0, gbits=0.008023), 65536: Cell(1 / 0.1335, gbits=70.0)},
+        )
         self.assertEqual(cells_in("no rows", True), {})
 
     def test_takes_the_median_of_turns(self):
@@ -50,19 +62,32 @@ class Sweep(unittest.TestCase):
         self.assertEqual(median_of([]), {})
 
     def test_names_what_is_slower_than_a_larger_message(self):
-        self.assertEqual(self.faults(self.LATENCY, {64: Cell(2.0), 128: Cell(1.0), 256: Cell(1.1)}), {64: "slower than 128 B"})
+        self.assertEqual(
+            self.faults(self.LATENCY, {64: Cell(2.0), 128: Cell(1.0), 256: Cell(1.1)}),
+            {64: "slower than 128 B"},
+        )
 
     def test_does_not_judge_the_first_contact(self):
-        self.assertEqual(self.faults(self.BANDWIDTH, {2: Cell(50.0, gbits=1), 4: Cell(10.0, gbits=1), 8: Cell(1.0, gbits=1)}), {})
+        self.assertEqual(
+            self.faults(
+                self.BANDWIDTH, {2: Cell(50.0, gbits=1), 4: Cell(10.0, gbits=1), 8: Cell(1.0, gbits=1)}
+            ),
+            {},
+        )
 
     def test_names_what_is_slower_than_its_kind(self):
         others = [(Line("host", "ib_send_lat", f"RC {number}", ""), {64: Cell(1.0)}) for number in range(3)]
         self.assertEqual(self.faults(self.LATENCY, {64: Cell(4.0)}, others=others), {64: "4.0 x its kind"})
-        elsewhere = [(Line("fabric", "ib_send_lat", f"RC {number}", ""), {64: Cell(1.0)}) for number in range(3)]
+        elsewhere = [
+            (Line("fabric", "ib_send_lat", f"RC {number}", ""), {64: Cell(1.0)}) for number in range(3)
+        ]
         self.assertEqual(self.faults(self.LATENCY, {64: Cell(4.0)}, others=elsewhere), {})
 
     def test_names_a_long_tail(self):
-        self.assertEqual(self.faults(self.LATENCY, {64: Cell(1.0, average_us=1.2), 128: Cell(1.0, average_us=2.0)}), {128: "average 2.0 x typical"})
+        self.assertEqual(
+            self.faults(self.LATENCY, {64: Cell(1.0, average_us=1.2), 128: Cell(1.0, average_us=2.0)}),
+            {128: "average 2.0 x typical"},
+        )
 
     def test_names_what_carries_less_than_tcp(self):
         cells = {4096: Cell(1.0, gbits=10), 65536: Cell(10.0, gbits=15), 131072: Cell(20.0, gbits=30)}
@@ -72,7 +97,12 @@ class Sweep(unittest.TestCase):
         lines = list(lines_of("host"))
         self.assertEqual(len(lines), len(set(lines)))
         names = set(map(str, lines))
-        for name in ("ib_write_lat -c UC, host", "ib_send_bw -c UD -b, host", "ib_atomic_lat -c RC, host", "ib_read_bw -c XRC -q 8, host"):
+        for name in (
+            "ib_write_lat -c UC, host",
+            "ib_send_bw -c UD -b, host",
+            "ib_atomic_lat -c RC, host",
+            "ib_read_bw -c XRC -q 8, host",
+        ):
             self.assertIn(name, names)
         for name in ("ib_read_bw -c UC, host", "ib_write_lat -c RC -e, host", "ib_write_bw -c UD, host"):
             self.assertNotIn(name, names)
@@ -104,8 +134,13 @@ class Frameworks(unittest.TestCase):
         pair = self.pair_that_says(UCX_OUTPUT)
         self.assertEqual(frameworks.ucx_median(pair, "tcp", 8, 1), 1.181)
         self.assertEqual(frameworks.ucx_average(pair, "verbs", 8, 1), 1.798)
-        self.assertAlmostEqual(frameworks.ucx_bandwidth(pair, "verbs", "tag_bw", 65536, 1), 900 * 2**20 * 8 / 1e9)
-        self.assertEqual([environment["UCX_TLS"] for environment, _, _ in self.calls], ["tcp", "rc_verbs,ud_verbs", "rc_verbs,ud_verbs"])
+        self.assertAlmostEqual(
+            frameworks.ucx_bandwidth(pair, "verbs", "tag_bw", 65536, 1), 900 * 2**20 * 8 / 1e9
+        )
+        self.assertEqual(
+            [environment["UCX_TLS"] for environment, _, _ in self.calls],
+            ["tcp", "rc_verbs,ud_verbs", "rc_verbs,ud_verbs"],
+        )
 
     def test_read_what_libfabric_says(self):
         pair = self.pair_that_says(LIBFABRIC_OUTPUT)
@@ -146,7 +181,9 @@ class Goals(unittest.TestCase):
         for measure in own_measures(goals_only=True) + cable_measures(goals_only=True):
             for goal in measure.goal.split(" and "):
                 reference = goal.split(maxsplit=3)[3:]
-                self.assertIn(reference[0] if reference else None, (None, measure.own, *measure.peers), measure.name)
+                self.assertIn(
+                    reference[0] if reference else None, (None, measure.own, *measure.peers), measure.name
+                )
 
 
 class Measures(unittest.TestCase):
@@ -155,12 +192,20 @@ class Measures(unittest.TestCase):
             self.assertLessEqual(set(measure.peers), set(PEERS), measure.name)
 
     def test_bring_along_what_stands_beside_them(self):
-        chosen = {measure.name for measure in chosen_measures(own_measures(False), lambda name: name == "64 KiB READ, MTU 1024")}
-        self.assertEqual(chosen, {f"64 KiB {what}" for what in ("READ, MTU 1024", "READ, MTU 4096", "WRITE, MTU 4096")})
+        chosen = {
+            measure.name
+            for measure in chosen_measures(own_measures(False), lambda name: name == "64 KiB READ, MTU 1024")
+        }
+        self.assertEqual(
+            chosen, {f"64 KiB {what}" for what in ("READ, MTU 1024", "READ, MTU 4096", "WRITE, MTU 4096")}
+        )
 
     def test_have_goals_only_where_they_are_meant(self):
         measure = Measure("it", "us", None, goal="< 1")
-        self.assertEqual([rows_of([measure], "fabric", {"it": [2]}, {}, is_meant)[0]["met"] for is_meant in (True, False)], [False, None])
+        self.assertEqual(
+            [rows_of([measure], "fabric", {"it": [2]}, {}, is_meant)[0]["met"] for is_meant in (True, False)],
+            [False, None],
+        )
 
 
 class Histories(unittest.TestCase):
@@ -171,7 +216,10 @@ class Histories(unittest.TestCase):
         self.history = History(pathlib.Path(folder.name))
 
     def write(self, commit, **measured):
-        rows = [row(name, "Gb/s", [ours], {"TCP": [theirs]}, port="fabric") for name, (ours, theirs) in measured.items()]
+        rows = [
+            row(name, "Gb/s", [ours], {"TCP": [theirs]}, port="fabric")
+            for name, (ours, theirs) in measured.items()
+        ]
         self.file.parent.mkdir(exist_ok=True)
         with open(self.file, "a") as file:
             file.write(json.dumps({"commit": commit, "measures": rows}) + "\n")
@@ -183,7 +231,9 @@ class Histories(unittest.TestCase):
         for speed in (10, 30, 20):
             self.write("aaaa", WRITE=(speed, 10))
         self.write("bbbb", WRITE=(40, 10))
-        self.assertEqual(self.columns()[1], ["WRITE", "fabric", "Gb/s", "20.00", "40.00", "2.00", "TCP", "2.000", "4.000"])
+        self.assertEqual(
+            self.columns()[1], ["WRITE", "fabric", "Gb/s", "20.00", "40.00", "2.00", "TCP", "2.000", "4.000"]
+        )
 
     def test_compare_the_last_two_commits_or_any(self):
         for commit, speed in (("aaaa", 1), ("bbbb", 2), ("cccc", 4)):

@@ -20,7 +20,13 @@ SEEDS = "60"
 
 
 def report(number, of, campaign="mutants", failures=(), **more):
-    return {"campaign": campaign, "shard": {"number": number, "of": of}, "good": not failures, "failures": list(failures), **more}
+    return {
+        "campaign": campaign,
+        "shard": {"number": number, "of": of},
+        "good": not failures,
+        "failures": list(failures),
+        **more,
+    }
 
 
 class Shards(unittest.TestCase):
@@ -37,17 +43,25 @@ class Shards(unittest.TestCase):
 
     def merge(self, *reports, options=()):
         """The exit code, and what was said."""
-        result = subprocess.run([ROOT / "tools/development/merge-results", *options, *self.write(*reports)], capture_output=True, text=True)
+        result = subprocess.run(
+            [ROOT / "tools/development/merge-results", *options, *self.write(*reports)],
+            capture_output=True,
+            text=True,
+        )
         return result.returncode, result.stdout + result.stderr
 
     def simulate(self, *options):
-        result = subprocess.run([URNIC, "sim", "--seeds", SEEDS, "--json", *options], capture_output=True, text=True)
+        result = subprocess.run(
+            [URNIC, "sim", "--seeds", SEEDS, "--json", *options], capture_output=True, text=True
+        )
         self.assertIn(result.returncode, (0, 1), result.stderr)
         return json.loads(result.stdout)
 
     def test_all_shards_of_a_simulation_are_the_whole(self):
         whole = self.simulate()
-        code, said = self.merge(*(self.simulate("--shard", f"{number}/3") for number in (1, 2, 3)), options=["--json"])
+        code, said = self.merge(
+            *(self.simulate("--shard", f"{number}/3") for number in (1, 2, 3)), options=["--json"]
+        )
         (merged,) = json.loads(said)
         self.assertEqual(merged["seeds"], whole["seeds"])
         self.assertEqual(merged["coverage"], whole["coverage"])
@@ -57,14 +71,20 @@ class Shards(unittest.TestCase):
         """A command of tools/development/campaigns, with fewer seeds and with this urnic, in a folder of the
         test's."""
         (self.folder / "results").mkdir(exist_ok=True)
-        command = re.sub(r"\S*\burnic sim --seeds \d+", f"{URNIC} sim --seeds {SEEDS}", command).replace("/100", "/3")
+        command = re.sub(r"\S*\burnic sim --seeds \d+", f"{URNIC} sim --seeds {SEEDS}", command).replace(
+            "/100", "/3"
+        )
         command = command.replace('"/results/', '"results/')
         environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
         subprocess.run(["sh", "-c", command], cwd=self.folder, env=environment, check=True)
         self.assertTrue((self.folder / f"results/{number}.json").exists(), command)
 
     def merged(self):
-        result = subprocess.run([ROOT / "tools/development/merge-results", *(self.folder / "results").glob("*.json")], capture_output=True, text=True)
+        result = subprocess.run(
+            [ROOT / "tools/development/merge-results", *(self.folder / "results").glob("*.json")],
+            capture_output=True,
+            text=True,
+        )
         return result.returncode, result.stdout
 
     def test_the_slurm_script_runs_all_parts(self):
@@ -104,7 +124,9 @@ class Shards(unittest.TestCase):
         self.assertEqual((code, said.strip()), (0, "mutants: 2 shards, 9 mutants: all good"))
 
     def test_a_failure_of_one_shard_is_the_campaigns(self):
-        code, said = self.merge(report(1, 2, failures=[{"mutant": "no_icrc", "what": "SURVIVED"}]), report(2, 2))
+        code, said = self.merge(
+            report(1, 2, failures=[{"mutant": "no_icrc", "what": "SURVIVED"}]), report(2, 2)
+        )
         self.assertEqual(code, 1)
         self.assertIn("mutant: no_icrc, what: SURVIVED", said)
 

@@ -27,8 +27,15 @@ def fixture(name):
 
 
 def check(*arguments, **options):
-    return subprocess.run([URNIC, "check", *arguments], capture_output=True, text=True, errors="replace", timeout=300, check=False,
-                          **options)
+    return subprocess.run(
+        [URNIC, "check", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=300,
+        check=False,
+        **options,
+    )
 
 
 class CheckCommand(unittest.TestCase):
@@ -66,7 +73,13 @@ class CheckCommand(unittest.TestCase):
         self.assertIn("damaged after frame 3", result.stderr)
 
     def test_leaves_with_2_without_a_capture(self):
-        for arguments in (["/nonexistent"], [self.write(b"no capture")], [], ["--nonsense"], [self.folder.name]):
+        for arguments in (
+            ["/nonexistent"],
+            [self.write(b"no capture")],
+            [],
+            ["--nonsense"],
+            [self.folder.name],
+        ):
             result = check(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
@@ -107,18 +120,25 @@ class CheckCommand(unittest.TestCase):
         self.assertEqual((requests["rnr_naks"], requests["sends"], requests["writes"]), (14, 2, 1))
 
     def test_json_says_what_req_and_rep_agreed_upon(self):
-        flows = [flow for connection in json.loads(check("--json", fixture("rping_ipv6")).stdout)[0]["connections"]
-                 for flow in connection["flows"] if "agreed" in flow]
+        flows = [
+            flow
+            for connection in json.loads(check("--json", fixture("rping_ipv6")).stdout)[0]["connections"]
+            for flow in connection["flows"]
+            if "agreed" in flow
+        ]
         # tshark shows the same fields: ACK timeout 0x13, target ACK delay 0x0f, 7 retries of both kinds, 1
         # READ at a time.
         common = {"ack_timeout_ns": 4096 << 19, "retry_count": 7, "rnr_retry": 7, "max_reads": 1}
-        self.assertEqual([flow["agreed"] for flow in flows],
-                         [{"first_psn": 0x19824E, "target_ack_delay_ns": 4096 << 15, **common},
-                          {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common}])
+        self.assertEqual(
+            [flow["agreed"] for flow in flows],
+            [
+                {"first_psn": 0x19824E, "target_ack_delay_ns": 4096 << 15, **common},
+                {"first_psn": 0x45A74D, "target_ack_delay_ns": 0, **common},
+            ],
+        )
 
     def paused(self):
-        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it.
-        """
+        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it."""
         content = pathlib.Path(fixture("vs_sizes")).read_bytes()
         end = 24 + 16 + int.from_bytes(content[32:36], "little")
         server = content[end + 16 + 6 : end + 16 + 12]  # the source of frame 2
@@ -131,15 +151,27 @@ class CheckCommand(unittest.TestCase):
         path, server = self.paused()
         result = check("--json", path)
         self.assertEqual(result.returncode, 0, result.stdout)
-        self.assertEqual(json.loads(result.stdout)[0]["pauses"], [{"from": server, "priority": 0, "xoff": 1, "xon": 0, "paused_ns": 0}])
+        self.assertEqual(
+            json.loads(result.stdout)[0]["pauses"],
+            [{"from": server, "priority": 0, "xoff": 1, "xon": 0, "paused_ns": 0}],
+        )
         result = check("--link-rate", "1Gb/s", path)  # 0xffff quanta are 33.55 ms
         self.assertEqual(result.returncode, 1, result.stdout)
         self.assertIn(f"pause frames of {server}: priority 0 1 XOFF, 0 XON, paused for ", result.stdout)
         self.assertIn("pause-ignored frame 2, ", result.stdout.partition("violations")[2])
-        self.assertEqual(check("--link-rate", "100Gb/s", path).returncode, 0, "335 us, and the next frame of the client comes 6 ms later")
+        self.assertEqual(
+            check("--link-rate", "100Gb/s", path).returncode,
+            0,
+            "335 us, and the next frame of the client comes 6 ms later",
+        )
 
     def test_refuses_policies_that_are_none(self):
-        for option, text in (("--cnp-spacing", "50"), ("--cnp-spacing", "50us:host"), ("--link-rate", "fast"), ("--link-host", "10.0.0.1")):
+        for option, text in (
+            ("--cnp-spacing", "50"),
+            ("--cnp-spacing", "50us:host"),
+            ("--link-rate", "fast"),
+            ("--link-host", "10.0.0.1"),
+        ):
             result = check(option, text, fixture("vs_tos"))
             self.assertEqual(result.returncode, 2, option)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
@@ -177,7 +209,19 @@ class CheckCommand(unittest.TestCase):
 
     def test_help_names_options_and_exit_codes(self):
         text = check("--help").stdout
-        for word in ("--json", "--ladder", "--strict", "--lossy", "--cnp-spacing", "--link-rate", "--link-host", "--rules", "Exit code", "habit", "unknown"):
+        for word in (
+            "--json",
+            "--ladder",
+            "--strict",
+            "--lossy",
+            "--cnp-spacing",
+            "--link-rate",
+            "--link-host",
+            "--rules",
+            "Exit code",
+            "habit",
+            "unknown",
+        ):
             self.assertIn(word, text)
 
     def test_is_small_and_fast_with_a_long_capture(self):

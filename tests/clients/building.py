@@ -9,8 +9,9 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build(folder, *targets, project=PROJECT):
-    """Builds these targets in a build folder, as far as they are missing or older than their sources. The folder of a preset is made if
-    it is not there; any other must have been configured. Ends the program when that fails."""
+    """Builds these targets in a build folder, as far as they are missing or older than their sources. The
+    folder of a preset is made if it is not there; any other must have been configured. Ends the program
+    when that fails."""
     folder = pathlib.Path(folder).resolve()
     if not (folder / "CMakeCache.txt").exists():
         if folder.parent != project / "build":
@@ -28,7 +29,9 @@ def build(folder, *targets, project=PROJECT):
 
 def _must(command, project):
     words = [str(word) for word in command]
-    result = subprocess.run(words, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    result = subprocess.run(
+        words, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
     if result.returncode != 0:
         lines = result.stdout.splitlines()[-100:]
         sys.exit("\n".join([*lines, f"this failed: {' '.join(words)}"]))

@@ -27,17 +27,25 @@ class CmPairTest(ClientTest):
         return [qp["state"] for process in self.snapshots() for qp in process["queue_pairs"]]
 
     def connections(self, server):
-        """How many established ones the server has. `urnic run` becomes the program, so that both have one number."""
-        ids = [id for process in self.snapshots() if process["pid"] == server.pid for id in process["rdma_cm_ids"]]
+        """How many established ones the server has. `urnic run` becomes the program, so that both have one
+        number."""
+        ids = [
+            id
+            for process in self.snapshots()
+            if process["pid"] == server.pid
+            for id in process["rdma_cm_ids"]
+        ]
         return sum(id["connection_state"] == "ESTABLISHED" for id in ids)
 
     def wait_for_cm_listener(self, server):
-        if not wait_until(lambda: self.has_listener() or not server.is_running(), harness.START_TIMEOUT, 0.05):
+        if not wait_until(
+            lambda: self.has_listener() or not server.is_running(), harness.START_TIMEOUT, 0.05
+        ):
             self.fail_with(f"{server.name} has no listener")
 
     def run_cm_pair(self, server, client, nics=NICS, timeout=harness.PAIR_TIMEOUT, server_ends=True, **how):
-        """Runs a server and then its client, each given as its words; returns what both said. Both must end with 0; the test
-        ends a server that would serve without end."""
+        """Runs a server and then its client, each given as its words; returns what both said. Both must
+        end with 0; the test ends a server that would serve without end."""
         self.require(server[0], client[0])
         serving = self.start("server", [str(word) for word in server], nics[0], **how)
         self.wait_for_cm_listener(serving)

@@ -3,10 +3,11 @@ import functools
 import shutil
 import subprocess
 
-# The tests ignore protocols that Wireshark guesses from the payload. Wireshark 4.4 gave one of them another name.
+# The tests ignore protocols that Wireshark guesses from the payload. Wireshark 4.4 gave one of them another
+# name.
 _GUESSED_PROTOCOLS = {"rpcordma", "eoib", "infiniband.eoib"}
-# By a few bytes Wireshark guesses that a payload is FCoIB, or an EtherType and its frame. Not all guesses can be switched off.
-# It calls a payload `data` when it does not recognize it.
+# By a few bytes Wireshark guesses that a payload is FCoIB, or an EtherType and its frame. Not all guesses can
+# be switched off. It calls a payload `data` when it does not recognize it.
 _GUESSED = 'frame.protocols matches "infiniband:(?!data$)"'
 _MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
 
@@ -30,7 +31,16 @@ def _command():
 
 
 def _select(file, condition, *fields, timeout=120):
-    words = [*_command(), "-r", file, "-Y", condition, "-T", "fields", *(word for field in fields for word in ("-e", field))]
+    words = [
+        *_command(),
+        "-r",
+        file,
+        "-Y",
+        condition,
+        "-T",
+        "fields",
+        *(word for field in fields for word in ("-e", field)),
+    ]
     result = subprocess.run(words, capture_output=True, text=True, timeout=timeout)
     if result.returncode != 0:
         raise DissectionError(result.stderr)
@@ -39,7 +49,15 @@ def _select(file, condition, *fields, timeout=120):
 
 def complaints(file, timeout=120):
     """A line for every frame that is malformed: its number, its protocols, what is wrong."""
-    return _select(file, _MALFORMED, "frame.number", "frame.protocols", "_ws.malformed", "_ws.expert.message", timeout=timeout)
+    return _select(
+        file,
+        _MALFORMED,
+        "frame.number",
+        "frame.protocols",
+        "_ws.malformed",
+        "_ws.expert.message",
+        timeout=timeout,
+    )
 
 
 def count_roce(file):

@@ -1,4 +1,5 @@
-"""What all client tests share: pairs of programs with a NIC each, found ports, awaited listeners, readable failures."""
+"""What all client tests share: pairs of programs with a NIC each, found ports, awaited listeners, readable
+failures."""
 import os
 import pathlib
 import random
@@ -20,13 +21,14 @@ SEED = 0
 PORT = None  # what --port says where a test does not; without it, USUAL_PORT
 OWN_ADDRESSES = {"--ip", "--ip6"}  # options of NICs that have their own
 
-# The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the project's,
-# when they are there at all.
+# The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the
+# project's, when they are there at all.
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 JUDGES = PROJECT.parent / "shared"
 
 PAIR_TIMEOUT = 180
 START_TIMEOUT = 20
+
 
 def set_stage(build):
     """Makes STAGE of this build; first a /tmp of our own, where that is allowed."""
@@ -43,7 +45,8 @@ _port_random = random.Random(os.getpid())
 
 
 def free_port():
-    """A TCP port that no program listens on and that no test was given before; below the range of outgoing connections."""
+    """A TCP port that no program listens on and that no test was given before; below the range of outgoing
+    connections."""
     while True:
         port = _port_random.randrange(20000, 32000)
         if port in _ports_used:
@@ -88,7 +91,8 @@ def usage_of_cmtime():
 
 
 def cmtime_meets_over_tcp():
-    """Newer ones (rdma-core 56) do, at the same address; they serve one client, and connect twice, with queue pairs and without."""
+    """Newer ones (rdma-core 56) do, at the same address; they serve one client, and connect twice, with queue
+    pairs and without."""
     return "socket baseline" in usage_of_cmtime()
 
 
@@ -104,8 +108,8 @@ def nic_options(options):
 
 
 class ClientTest(unittest.TestCase):
-    """A test with a runtime folder of its own, so that its NICs meet no others. Processes still alive at its end are
-    killed; `fail_with` shows what all of them said."""
+    """A test with a runtime folder of its own, so that its NICs meet no others. Processes still alive at
+    its end are killed; `fail_with` shows what all of them said."""
 
     PACKAGES = "clients"  # the group of tools/install-packages that has the programs
 
@@ -126,7 +130,9 @@ class ClientTest(unittest.TestCase):
     def require(self, *programs, packages=None):
         for program in programs:
             if shutil.which(program) is None:
-                self.skipTest(f"{program} is not installed (tools/install-packages {packages or self.PACKAGES})")
+                self.skipTest(
+                    f"{program} is not installed (tools/install-packages {packages or self.PACKAGES})"
+                )
         if ucx.PROGRAMS.intersection(programs) and not ucx.has_verbs():
             self.skipTest("UCX was built without transports over libibverbs")
 
@@ -142,7 +148,10 @@ class ClientTest(unittest.TestCase):
         if self._own_host is None:
             self._own_host = self.namespace(
                 "link add net0 mtu 4200 type veth peer name net1 mtu 4200",
-                *(f"addr add {address} dev net0" for address in ("10.99.0.1/24", "10.99.0.2/24", "fd99::1/64 nodad", "fd99::2/64 nodad")),
+                *(
+                    f"addr add {address} dev net0"
+                    for address in ("10.99.0.1/24", "10.99.0.2/24", "fd99::1/64 nodad", "fd99::2/64 nodad")
+                ),
                 "link set net0 up",
                 "link set net1 up",
             )
@@ -158,21 +167,34 @@ class ClientTest(unittest.TestCase):
 
     def start_plain(self, name, command, environment=None, privileged=False):
         process = Process(
-            name, command, {**self.environment, **(environment or {})}, self.runtime, privileged=privileged, stage=STAGE
+            name,
+            command,
+            {**self.environment, **(environment or {})},
+            self.runtime,
+            privileged=privileged,
+            stage=STAGE,
         )
         self.processes.append(process)
         return process
 
     def namespace(self, *commands):
-        """A network namespace of the test's own, made by commands of `ip`: the words that run a program inside. Skips the test
-        without root."""
+        """A network namespace of the test's own, made by commands of `ip`: the words that run a program
+        inside. Skips the test without root."""
         self.require("unshare", "nsenter", "ip")
         if not STAGE.is_root:
             self.skipTest("needs root: raw packets and a network namespace")
-        # Or the kernel would ask for a second or two whether another host has an IPv6 address, before a program may use it.
+        # Or the kernel would ask for a second or two whether another host has an IPv6 address, before a
+        # program may use it.
         is_ours = "echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad"
-        space = self.start_plain("namespace", ["unshare", "-n", "sh", "-c", f"{is_ours}; echo here; exec sleep 1000"], privileged=True)
-        if not wait_until(lambda: "here" in space.output() or not space.is_running(), 10) or not space.is_running():
+        space = self.start_plain(
+            "namespace",
+            ["unshare", "-n", "sh", "-c", f"{is_ours}; echo here; exec sleep 1000"],
+            privileged=True,
+        )
+        if (
+            not wait_until(lambda: "here" in space.output() or not space.is_running(), 10)
+            or not space.is_running()
+        ):
             self.skipTest("network namespaces are not allowed here")
         inside = ["nsenter", "-n", "-t", str(space.pid)]
         script = "\n".join(["link set lo up", *commands])
@@ -184,7 +206,9 @@ class ClientTest(unittest.TestCase):
     def network_namespace(self, mtu):
         """A namespace with the two ends `left` and `right` of a virtual cable."""
         return self.namespace(
-            f"link add left mtu {mtu} type veth peer name right mtu {mtu}", "link set left up", "link set right up"
+            f"link add left mtu {mtu} type veth peer name right mtu {mtu}",
+            "link set left up",
+            "link set right up",
         )
 
     def bridge_namespace(self, size, *options):
@@ -211,13 +235,15 @@ class ClientTest(unittest.TestCase):
             self.fail_with(f"{process.name} ended with {ended} instead of {code}")
 
     def wait_for_listener(self, process, port):
-        listens = wait_until(lambda: not process.is_running() or is_listening(port, process.pid), START_TIMEOUT)
+        listens = wait_until(
+            lambda: not process.is_running() or is_listening(port, process.pid), START_TIMEOUT
+        )
         if not listens or not process.is_running():
             self.fail_with(f"{process.name} does not listen on port {port}")
 
     def run_pair(self, command, *options, nics=((), ()), timeout=PAIR_TIMEOUT, **how):
-        """Runs the program as a server, then as its client, and returns what both said. Both must end with 0. `how` goes to
-        start()."""
+        """Runs the program as a server, then as its client, and returns what both said. Both must end with
+        0. `how` goes to start()."""
         port = free_port()
         words = [command, *map(str, options), "-p", str(port)]
         server = self.start("server", words, nics[0], **how)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Sends what no peer would send to a NIC's UDP socket, until it is ended: changed packets out of a recording of raw IP, with ICRCs
-that are right and that are wrong, from an address of which no NIC here is a peer; and bytes of no meaning from the peer's own.
+"""Sends what no peer would send to a NIC's UDP socket, until it is ended: changed packets out of a recording
+of raw IP, with ICRCs that are right and that are wrong, from an address of which no NIC here is a peer; and
+bytes of no meaning from the peer's own.
 
 usage: hostile_datagrams.py STRANGER PEER TARGET RECORDING SEED
 """
@@ -79,7 +80,9 @@ def main():
             packet = changed(dice.choice(packets), dice)
             if dice.random() < 0.5:
                 packet = with_right_icrc(packet, source, stranger.getsockname()[1], to)
-            who, what = (stranger, packet) if dice.random() < 0.9 else (peer, dice.randbytes(dice.randrange(LONGEST)))
+            who, what = (
+                (stranger, packet) if dice.random() < 0.9 else (peer, dice.randbytes(dice.randrange(LONGEST)))
+            )
             try:
                 who.sendto(what, (target, ROCE_PORT))
                 sent += 1

@@ -14,7 +14,8 @@ class HostsTest(ClientTest):
     HERE_IPV6, THERE_IPV6 = "fd79::1", "fd79::2"
 
     def hosts(self, mtu_here=1500, mtu_there=1500):
-        """The words that run a program as root on either host, with the ends `cable` and `other` of the cable."""
+        """The words that run a program as root on either host, with the ends `cable` and `other` of the
+        cable."""
         there = self.namespace()
         here = self.namespace(
             f"link add cable mtu {mtu_here} type veth peer name other mtu {mtu_there}",
@@ -23,7 +24,12 @@ class HostsTest(ClientTest):
             f"addr add {self.HERE}/24 dev cable",
             f"addr add {self.HERE_IPV6}/64 dev cable nodad",
         )
-        self.on(there, "link set other up", f"addr add {self.THERE}/24 dev other", f"addr add {self.THERE_IPV6}/64 dev other nodad")
+        self.on(
+            there,
+            "link set other up",
+            f"addr add {self.THERE}/24 dev other",
+            f"addr add {self.THERE_IPV6}/64 dev other nodad",
+        )
         return here, there
 
     def on(self, host, *commands):

@@ -1,10 +1,10 @@
-"""Reads recordings and checks every RoCEv2 frame's lengths and invariant CRC, with nothing of the product's code.
+"""Reads recordings and checks every RoCEv2 frame's lengths and invariant CRC, with nothing of the product's
+code.
 
 The rule, as Linux rdma_rxe and ConnectX apply it: CRC-32 over eight bytes of ones, the IP and UDP headers
-and the transport packet up to its pad, with everything that routers may change set to ones: IPv4 TOS, TTL and header
-checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; the fifth byte of the BTH. Stored with its least
-significant byte first.
-"""
+and the transport packet up to its pad, with everything that routers may change set to ones: IPv4 TOS, TTL and
+header checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; the fifth byte of the BTH.
+Stored with its least significant byte first. """
 import struct
 import zlib
 
@@ -21,7 +21,12 @@ def read_pcap(path):
     """The frames of a capture file in the classic format."""
     with open(path, "rb") as file:
         data = file.read()
-    order = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">", b"\xa1\xb2\x3c\x4d": ">"}.get(data[:4])
+    order = {
+        b"\xd4\xc3\xb2\xa1": "<",
+        b"\x4d\x3c\xb2\xa1": "<",
+        b"\xa1\xb2\xc3\xd4": ">",
+        b"\xa1\xb2\x3c\x4d": ">",
+    }.get(data[:4])
     if order is None:
         raise BadFrame(f"{path} is not a pcap file")
     link_type = struct.unpack_from(order + "I", data, 20)[0]
@@ -37,7 +42,8 @@ def read_pcap(path):
 
 
 def split_frame(frame):
-    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2. One VLAN tag is looked through."""
+    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2. One
+    VLAN tag is looked through."""
     if frame[12:14] == VLAN:
         frame = frame[:12] + frame[16:]
     ether_type = struct.unpack_from("!H", frame, 12)[0]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes the results as a table.
+"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes
+the results as a table.
 
     ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
 
-It ends with 'N passed, N failed, N skipped', and after a failure with an exit code other than 0. When the program itself refuses in
-the known words, that is a pass.
-"""
+It ends with 'N passed, N failed, N skipped', and after a failure with an exit code other than 0. When the
+program itself refuses in the known words, that is a pass. """
 import argparse
 import fnmatch
 import pathlib
@@ -26,7 +26,18 @@ SECTIONS = (
     ("Programs that tell each other their queue pairs over TCP", verbs_table.LINES),
     ("Programs that connect by rdma_cm", cm_table.LINES),
 )
-PACKAGES = ("ibverbs-utils", "perftest", "rdmacm-utils", "fio", "libucx0", "libfabric1", "tgt", "libiscsi7", "qemu-system-x86", "sockperf")
+PACKAGES = (
+    "ibverbs-utils",
+    "perftest",
+    "rdmacm-utils",
+    "fio",
+    "libucx0",
+    "libfabric1",
+    "tgt",
+    "libiscsi7",
+    "qemu-system-x86",
+    "sockperf",
+)
 
 
 def play(line):
@@ -68,7 +79,13 @@ def table(outcomes, port):
         + ".",
     ]
     for title, members in SECTIONS:
-        lines += ["", f"## {title}", "", "| command of the server | of the client | result | remark |", "|---|---|---|---|"]
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            "| command of the server | of the client | result | remark |",
+            "|---|---|---|---|",
+        ]
         for line, verdict, note in outcomes:
             if line in members:
                 server, client = line.cells()
@@ -78,8 +95,12 @@ def table(outcomes, port):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
-    parser.add_argument("--port", default="host", help="the --port of both NICs; %(default)s by default, as urnic takes it")
+    parser.add_argument(
+        "--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test"
+    )
+    parser.add_argument(
+        "--port", default="host", help="the --port of both NICs; %(default)s by default, as urnic takes it"
+    )
     parser.add_argument("--write", metavar="FILE", type=pathlib.Path, help="write the table to this file")
     parser.add_argument("--list", action="store_true", help="list the lines and end")
     parser.add_argument("patterns", nargs="*", help="program and options, with * and ?; all lines by default")

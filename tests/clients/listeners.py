@@ -1,8 +1,8 @@
 """Who listens on a TCP port.
 
-The kernel is asked by netlink (sock_diag(7)) for listening sockets alone: a reader of /proc/net/tcp waits until the kernel has gone
-through its whole table of connections, which is in proportion to the machine's memory and takes it milliseconds.
-"""
+The kernel is asked by netlink (sock_diag(7)) for listening sockets alone: a reader of /proc/net/tcp waits
+until the kernel has gone through its whole table of connections, which is in proportion to the machine's
+memory and takes it milliseconds. """
 import os
 import pathlib
 import socket
@@ -14,7 +14,9 @@ _REQUEST_DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
 _NLMSG_DONE = 3
 _LISTEN = 10  # the state's number, in the kernel's tcp_states.h
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence number, port
-_REQUEST = struct.Struct("=BBBxI48x")  # struct inet_diag_req_v2: family, protocol, extensions, states; any socket
+_REQUEST = struct.Struct(
+    "=BBBxI48x"
+)  # struct inet_diag_req_v2: family, protocol, extensions, states; any socket
 _SOURCE_PORT = struct.Struct(">4xH")  # of struct inet_diag_msg
 
 
@@ -23,7 +25,9 @@ def _listening_ports(family):
     ports = set()
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
         request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 1 << _LISTEN)
-        kernel.send(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + request)
+        kernel.send(
+            _HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + request
+        )
         while True:
             answer, at = kernel.recv(1 << 16), 0
             while at < len(answer):

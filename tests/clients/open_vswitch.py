@@ -1,5 +1,5 @@
-"""Open vSwitch with its DPDK datapath as the switch of a host. Daemons, database and folder are the test's own: what the system has
-of Open vSwitch neither takes part nor is changed."""
+"""Open vSwitch with its DPDK datapath as the switch of a host. Daemons, database and folder are the test's
+own: what the system has of Open vSwitch neither takes part nor is changed."""
 import os
 import pathlib
 import re
@@ -13,9 +13,11 @@ _DAEMONS = ("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk", "ovs-vswitchd"
 _TOOLS = ("ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-appctl", "ovs-ofctl")
 _SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
-# Memory of its own without huge pages, in MB; what it does not use is not taken. And no devices of the machine's.
+# Memory of its own without huge pages, in MB; what it does not use is not taken. And no devices of the
+# machine's.
 _EAL = "--no-huge --legacy-mem --no-shconf --no-telemetry --no-pci -m 640"
-# A thread that polls and finds nothing sleeps for so many microseconds at most. Without it, it takes a processor whole.
+# A thread that polls and finds nothing sleeps for so many microseconds at most. Without it, it takes a
+# processor whole.
 _LONGEST_SLEEP_US = 100
 _PATIENCE_S = 30
 
@@ -37,9 +39,10 @@ def find_daemon():
 
 
 def _cable_port(cable, mtu):
-    """DPDK's driver for packet sockets has a ring that it shares with the kernel, and a thread that polls it. It knows no more than 1500
-    bytes, and would send past recorders. Open vSwitch's own port has a socket's buffer, for a few dozen long packets, which the main
-    thread looks into now and then: it loses most of what comes in a row."""
+    """DPDK's driver for packet sockets has a ring that it shares with the kernel, and a thread that polls
+    it. It knows no more than 1500 bytes, and would send past recorders. Open vSwitch's own port has a
+    socket's buffer, for a few dozen long packets, which the main thread looks into now and then: it loses
+    most of what comes in a row."""
     if mtu > 1500:
         return ("type=system",)
     device = f"net_af_packet0,iface={cable},framesz={_RING_FRAME_BYTES},blocksz={1 << 16},framecnt={_RING_FRAMES},qdisc_bypass=0"
@@ -47,12 +50,12 @@ def _cable_port(cable, mtu):
 
 
 class OpenVswitch:
-    """Two bridges, as Open vSwitch's own instructions for tunnels have them: `br-int` has the NICs and the tunnel, `br-phy` the cable and
-    the address that tunnels come to."""
+    """Two bridges, as Open vSwitch's own instructions for tunnels have them: `br-int` has the NICs and the
+    tunnel, `br-phy` the cable and the address that tunnels come to."""
 
     def __init__(self, start, host, folder, number):
-        """`start` starts a program as root, given its name, its words and its environment; `host` are the words that run one on the
-        host; `number` tells this switch from others of the machine."""
+        """`start` starts a program as root, given its name, its words and its environment; `host` are the
+        words that run one on the host; `number` tells this switch from others of the machine."""
         self._start, self._host = start, host
         self._folder = pathlib.Path(folder)
         self._environment = {"PATH": os.environ["PATH"], "RUNTIME_DIRECTORY": str(self._folder)}
@@ -67,9 +70,17 @@ class OpenVswitch:
         database = self._folder / "conf.db"
         subprocess.run(["ovsdb-tool", "create", database, _SCHEMA], check=True)
         self._socket = self._folder / "db.sock"
-        words = ["ovsdb-server", f"--remote=punix:{self._socket}", f"--unixctl={self._folder}/ovsdb.ctl", str(database)]
+        words = [
+            "ovsdb-server",
+            f"--remote=punix:{self._socket}",
+            f"--unixctl={self._folder}/ovsdb.ctl",
+            str(database),
+        ]
         server = self._start("ovsdb-server", [*self._host, *words], self._environment)
-        if not wait_until(lambda: self._socket.exists() or not server.is_running(), _PATIENCE_S) or not server.is_running():
+        if (
+            not wait_until(lambda: self._socket.exists() or not server.is_running(), _PATIENCE_S)
+            or not server.is_running()
+        ):
             raise AssertionError(server.describe())
         self.control("--no-wait", "init")
         options = {
@@ -81,7 +92,13 @@ class OpenVswitch:
             # Of a size that is known; else it takes all memory that it can have, and the time to fill it.
             "per-port-memory": "true",
         }
-        self.control("--no-wait", "set", "Open_vSwitch", ".", *(f"other_config:{name}={value}" for name, value in options.items()))
+        self.control(
+            "--no-wait",
+            "set",
+            "Open_vSwitch",
+            ".",
+            *(f"other_config:{name}={value}" for name, value in options.items()),
+        )
 
     def control(self, *words):
         """What ovs-vsctl says. Unless told not to, it waits until the switch is as the database says."""
@@ -98,7 +115,8 @@ class OpenVswitch:
         return subprocess.run(command, env=self._environment, capture_output=True, text=True).stdout
 
     def boot(self):
-        """Starts the daemon, also after it was killed, and waits until it has the bridges that the database names."""
+        """Starts the daemon, also after it was killed, and waits until it has the bridges that the database
+        names."""
         words = [find_daemon(), f"unix:{self._socket}", f"--unixctl={self._folder}/vswitchd.ctl"]
         words += [f"--log-file={self._log}", "--verbose=console:warn"]
         self._process = self._start("ovs-vswitchd", [*self._host, *words], self._environment)
@@ -119,31 +137,68 @@ class OpenVswitch:
     def connect(self, cable, mtu, address, peer, key):
         """Bridges, and a VXLAN tunnel over the network interface `cable`, which the switch has for itself."""
         self._address = address
-        netdev = lambda bridge: ("--", "add-br", bridge, "--", "set", "bridge", bridge, "datapath_type=netdev")
+        netdev = lambda bridge: (
+            "--",
+            "add-br",
+            bridge,
+            "--",
+            "set",
+            "bridge",
+            bridge,
+            "datapath_type=netdev",
+        )
         tunnel = ("type=vxlan", f"options:remote_ip={peer}", f"options:key={key}")
         # One that stays after a restart: the other switch need not learn another.
         mac = "02:00:" + ":".join(f"{int(part):02x}" for part in address.split("."))
         own_mac = ("--", "set", "bridge", "br-phy", f'other_config:hwaddr="{mac}"')
-        self.control(*netdev("br-phy"), *own_mac, "--", "add-port", "br-phy", cable, "--", "set", "interface", cable, *_cable_port(cable, mtu))
-        self.control(*netdev("br-int"), "--", "add-port", "br-int", "tunnel", "--", "set", "interface", "tunnel", *tunnel)
+        self.control(
+            *netdev("br-phy"),
+            *own_mac,
+            "--",
+            "add-port",
+            "br-phy",
+            cable,
+            "--",
+            "set",
+            "interface",
+            cable,
+            *_cable_port(cable, mtu),
+        )
+        self.control(
+            *netdev("br-int"),
+            "--",
+            "add-port",
+            "br-int",
+            "tunnel",
+            "--",
+            "set",
+            "interface",
+            "tunnel",
+            *tunnel,
+        )
         for words in (f"addr add {address}/24 dev br-phy", "link set br-phy up"):
             subprocess.run([*self._host, "ip", *words.split()], check=True)
         self._wait_for_route()
 
     def _wait_for_route(self):
-        """br-phy is a network interface of the host's, which stays there without the daemon, and so does its address."""
+        """br-phy is a network interface of the host's, which stays there without the daemon, and so does its
+        address."""
         if not wait_until(lambda: f" SRC {self._address}" in self.ask("ovs/route/show"), _PATIENCE_S):
             raise AssertionError(f"no route to the cable: {self.ask('ovs/route/show')}")
 
     def add_nic(self, name, path, link_mtu):
-        """A port for the NIC that will be at the socket `path`. Only as a client Open vSwitch comes back to a NIC, and lets it come back."""
+        """A port for the NIC that will be at the socket `path`. Only as a client Open vSwitch comes back to a
+        NIC, and lets it come back."""
         options = ("type=dpdkvhostuserclient", f"options:vhost-server-path={path}", f"mtu_request={link_mtu}")
         self.control("add-port", "br-int", name, "--", "set", "interface", name, *options)
 
     def has_connected(self, path):
-        """Whether frames move between the switch and the NIC at the socket, or did. The first one after the start of the daemon waits
-        until that has made its packet buffers."""
-        return re.search(rf"of vhost device '{re.escape(path)}' changed to 'enabled'", self._log.read_text()) is not None
+        """Whether frames move between the switch and the NIC at the socket, or did. The first one after
+        the start of the daemon waits until that has made its packet buffers."""
+        return (
+            re.search(rf"of vhost device '{re.escape(path)}' changed to 'enabled'", self._log.read_text())
+            is not None
+        )
 
     def packets_sent(self):
         """Through the tunnel, since the daemon started; it counts twice a second."""

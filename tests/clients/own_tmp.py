@@ -1,5 +1,5 @@
-"""A /tmp of our own. perftest's programs make files of fixed names in /tmp. When such a file belongs to another user, they cannot open
-it."""
+"""A /tmp of our own. perftest's programs make files of fixed names in /tmp. When such a file belongs to
+another user, they cannot open it."""
 import ctypes
 import os
 import pathlib
@@ -18,9 +18,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enter(*kept):
-    """Gives this process, and all that it starts from now on, an empty /tmp in a mount namespace; of what was there only the folders
-    `kept` stay, as far as they exist, and the working folder. Call it while there is one thread. Raises OSError where namespaces are
-    not allowed; /tmp is the common one then."""
+    """Gives this process, and all that it starts from now on, an empty /tmp in a mount namespace; of what
+    was there only the folders `kept` stay, as far as they exist, and the working folder. Call it while
+    there is one thread. Raises OSError where namespaces are not allowed; /tmp is the common one then."""
     before, working_folder = os.open(TMP, os.O_PATH), os.getcwd()
     _new_namespace()
     place = pathlib.Path(tempfile.mkdtemp(prefix="urnic-tmp-", dir=TMP))
@@ -53,7 +53,11 @@ def _new_namespace():
     flags = _CLONE_NEWNS | (_CLONE_NEWUSER if user != 0 else 0)
     _check(_libc.unshare(flags))
     if user != 0:
-        for file, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        for file, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{user} {user} 1"),
+            ("gid_map", f"{group} {group} 1"),
+        ):
             pathlib.Path("/proc/self", file).write_text(text)
 
 

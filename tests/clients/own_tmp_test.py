@@ -1,4 +1,5 @@
-"""Whether programs under test have a /tmp of their own; or, where that is not possible, whether one hears whose file is there."""
+"""Whether programs under test have a /tmp of their own; or, where that is not possible, whether one hears
+whose file is there."""
 import os
 import pathlib
 import subprocess

@@ -1,4 +1,5 @@
-"""Reads pcapng files of little-endian machines, with nothing of the product's code: frames, comments, and notes of urnic's.
+"""Reads pcapng files of little-endian machines, with nothing of the product's code: frames, comments, and
+notes of urnic's.
 
 Blocks and options as draft-ietf-opsawg-pcapng has them.
 """
@@ -41,7 +42,12 @@ def options(data):
 def blocks(data):
     while data:
         kind, length = struct.unpack_from("<II", data)
-        if length % 4 or length < 12 or length > len(data) or struct.unpack_from("<I", data, length - 4)[0] != length:
+        if (
+            length % 4
+            or length < 12
+            or length > len(data)
+            or struct.unpack_from("<I", data, length - 4)[0] != length
+        ):
             raise BadFile(f"a block of type {kind:#x} has length {length}, and not at its end")
         yield kind, data[8 : length - 4]
         data = data[length:]
@@ -74,7 +80,15 @@ def read(path):
             said = options(body[20 + (captured + 3) // 4 * 4 :])
             number += 1
             direction = struct.unpack("<I", said[FLAGS])[0] & 3
-            entries.append(Frame(number, high << 32 | low, body[20 : 20 + captured], direction == 1, said.get(COMMENT, b"").decode()))
+            entries.append(
+                Frame(
+                    number,
+                    high << 32 | low,
+                    body[20 : 20 + captured],
+                    direction == 1,
+                    said.get(COMMENT, b"").decode(),
+                )
+            )
         if kind == NOTE:
             if body[:4] != b"urni":
                 raise BadFile("a note of another program's")

@@ -3,8 +3,8 @@
 
     remote_shell.py SOCKET [-x] HOST WORD...
 
-The test listens at SOCKET (RemoteShell), and starts the words, as a shell's line, as an ordinary user there. Ends with their exit code.
-"""
+The test listens at SOCKET (RemoteShell), and starts the words, as a shell's line, as an ordinary user there.
+Ends with their exit code. """
 import json
 import pathlib
 import socket
@@ -26,7 +26,9 @@ class RemoteShell:
         self._server = socketserver.ThreadingUnixStreamServer(str(path), Handler)
         self._server.daemon_threads = True
         pathlib.Path(path).chmod(0o666)
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        ).start()
 
     def close(self):
         self._server.shutdown()

@@ -63,7 +63,9 @@ class Printer(unittest.TestResult):
         super().stopTest(test)
         self.ended_tests.add(test.id())
         print(f"{time.monotonic() - self._started:6.1f} s  {test.id()}  {self._verdict}", flush=True)
-        complaints = "".join("    " + complaint.strip().replace("\n", "\n    ") + "\n" for complaint in self._complaints)
+        complaints = "".join(
+            "    " + complaint.strip().replace("\n", "\n    ") + "\n" for complaint in self._complaints
+        )
         print(complaints, end="", flush=True)
         if self._verdict == "FAILED":
             self.failed_tests.append((test.id(), complaints))
@@ -88,15 +90,33 @@ def all_tests(suite):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test")
+    parser.add_argument(
+        "--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test"
+    )
     parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
-    parser.add_argument("--port", help=f"the --port of every NIC whose test does not choose it; {harness.USUAL_PORT} by default")
+    parser.add_argument(
+        "--port",
+        help=f"the --port of every NIC whose test does not choose it; {harness.USUAL_PORT} by default",
+    )
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
-    parser.add_argument("--endurance", type=float, metavar="SECONDS", help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour")
-    parser.add_argument("--stop", type=float, metavar="SECONDS", help="for how long test_bystander stops programs")
-    parser.add_argument("--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out")
-    parser.add_argument("--second-try", action="store_true", help="a test that fails runs again at the end; one that passes then counts as passed, and is named")
+    parser.add_argument(
+        "--endurance",
+        type=float,
+        metavar="SECONDS",
+        help="how long test_endurance runs, and hostile datagrams beside traffic; 3600 is an hour",
+    )
+    parser.add_argument(
+        "--stop", type=float, metavar="SECONDS", help="for how long test_bystander stops programs"
+    )
+    parser.add_argument(
+        "--not", dest="excluded", action="append", default=[], metavar="PATTERN", help="leave tests out"
+    )
+    parser.add_argument(
+        "--second-try",
+        action="store_true",
+        help="a test that fails runs again at the end; one that passes then counts as passed, and is named",
+    )
     parser.add_argument("--list", action="store_true", help="list the tests and end")
     parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
     options = parser.parse_args()

@@ -23,10 +23,18 @@ class SecondTry(unittest.TestCase):
             return try_again(failed, run, str.upper), ran, said.getvalue()
 
     def test_of_one_that_passes_then(self):
-        self.assertEqual(self.left_of({"a": "    too late\n", "b": "    wrong\n"}, ["b"]), ({"b": "again b"}, ["a", "b"], "at the second try: A\n    too late\n"))
+        self.assertEqual(
+            self.left_of({"a": "    too late\n", "b": "    wrong\n"}, ["b"]),
+            ({"b": "again b"}, ["a", "b"], "at the second try: A\n    too late\n"),
+        )
 
     def test_is_not_for_crashes(self):
-        for words in ("ended with -11: ib_send_bw", "ended with -6", "ended with 139", "ERROR: AddressSanitizer: heap-use-after-free"):
+        for words in (
+            "ended with -11: ib_send_bw",
+            "ended with -6",
+            "ended with 139",
+            "ERROR: AddressSanitizer: heap-use-after-free",
+        ):
             self.assertEqual(self.left_of({"a": words}, []), ({"a": words}, [], ""))
 
     def test_is_for_those_that_were_killed_or_complained(self):

@@ -1,5 +1,6 @@
-"""What a network card makes of a buffer that it gets whole: frames of one size, each with the next identification (Linux'
-inet_gso_segment counts so). Here for IPv4 and the packets of an RDMA WRITE at path MTU 1024."""
+"""What a network card makes of a buffer that it gets whole: frames of one size, each with the next
+identification (Linux' inet_gso_segment counts so). Here for IPv4 and the packets of an RDMA WRITE at path
+MTU 1024."""
 import struct
 
 import icrc

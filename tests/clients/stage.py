@@ -1,4 +1,5 @@
-"""Where clients run: an installation that every user may read, an ordinary user, and runtime folders of their own."""
+"""Where clients run: an installation that every user may read, an ordinary user, and runtime folders of their
+own."""
 import os
 import pathlib
 import select
@@ -13,16 +14,16 @@ USUAL_PORT = "fabric"  # of tests that say no --port: any number of them can run
 
 
 def _runtime_place():
-    """In memory if that has room for recordings, as a user's XDG_RUNTIME_DIR is: a disk's file system takes its time over files
-    that come and go by the thousand."""
+    """In memory if that has room for recordings, as a user's XDG_RUNTIME_DIR is: a disk's file system
+    takes its time over files that come and go by the thousand."""
     memory = "/dev/shm"
     has_room = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
     return memory if has_room else "/var/tmp"
 
 
 class Stage:
-    """A temporary folder that a build is installed into, which is built first where that is needed. Programs started from it run
-    without privilege."""
+    """A temporary folder that a build is installed into, which is built first where that is needed.
+    Programs started from it run without privilege."""
 
     def __init__(self, build):
         self._build = pathlib.Path(build).resolve()
@@ -30,7 +31,9 @@ class Stage:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir="/tmp"))
         self.root.chmod(0o755)
         self.is_root = os.geteuid() == 0
-        subprocess.run(["cmake", "--install", self._build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            ["cmake", "--install", self._build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True
+        )
         self.urnic = self.root / "bin/urnic"
         self.library = self.root / "lib/urnic"
         self._runtime = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir=_runtime_place()))
@@ -84,7 +87,12 @@ class Process:
         self._out = tempfile.TemporaryFile()
         full = self.command if privileged else stage.drop_privilege(self.command)
         self.popen = subprocess.Popen(
-            full, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=self._out, stderr=subprocess.STDOUT
+            full,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=subprocess.STDOUT,
         )
 
     @property

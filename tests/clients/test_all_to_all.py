@@ -1,4 +1,5 @@
-"""Many programs, each connected to all others: no completion may fail, and everything that arrives is verified."""
+"""Many programs, each connected to all others: no completion may fail, and everything that arrives is
+verified."""
 import harness
 from harness import ClientTest, free_port, wait_until
 
@@ -18,7 +19,9 @@ class AllToAll(ClientTest):
             ranks.append(start(rank, [str(word) for word in words]))
         # The first that ends badly says why; the others then only miss it.
         failed = lambda: [process for process in ranks if process.popen.poll() not in (None, 0)]
-        if not wait_until(lambda: failed() or not any(process.is_running() for process in ranks), timeout, pause=0.02):
+        if not wait_until(
+            lambda: failed() or not any(process.is_running() for process in ranks), timeout, pause=0.02
+        ):
             self.fail_with(f"not all programs ended within {timeout} s")
         if failed():
             self.fail_with("a program failed", *failed())
@@ -49,11 +52,17 @@ class AllToAll(ClientTest):
         self.all_to_all(16, "--rounds", 100)
 
     def test_sixteen_on_a_bridge(self):
-        """Network interfaces that meet in a bridge of the kernel's, in a namespace of the test's own: needs root."""
+        """Network interfaces that meet in a bridge of the kernel's, in a namespace of the test's own: needs
+        root."""
         inside = self.bridge_namespace(16)
         nics = [["--ip", f"10.78.1.{rank + 1}/24", "--port", f"af_packet:nic{rank}"] for rank in range(16)]
         self.all_to_all(16, "--rounds", 20, nics=nics, privileged=True, inside=inside)
 
     def test_the_same_over_tcp(self):
         """What tools/bench compares with."""
-        self.run_ranks(4, "all_to_all_tcp", lambda rank, words: self.start_plain(f"rank {rank}", words), ("--rounds", 200))
+        self.run_ranks(
+            4,
+            "all_to_all_tcp",
+            lambda rank, words: self.start_plain(f"rank {rank}", words),
+            ("--rounds", 200),
+        )

@@ -34,18 +34,31 @@ class Devices(ClientTest):
 
     def test_a_hostile_environment_is_one_clear_line_and_no_device(self):
         self.require("ibv_devices")
-        for name, value in (("URNIC_IP", "ten"), ("URNIC_PORT", "pigeon:1"), ("URNIC_MTU", "-5"), ("URNIC_LEASE_FD", "x")):
+        for name, value in (
+            ("URNIC_IP", "ten"),
+            ("URNIC_PORT", "pigeon:1"),
+            ("URNIC_MTU", "-5"),
+            ("URNIC_LEASE_FD", "x"),
+        ):
             with self.subTest(variable=name):
                 by_hand = {"LD_LIBRARY_PATH": str(harness.STAGE.library), name: value}
                 process = self.start_plain("ibv_devices", ["ibv_devices"], by_hand)
                 code = process.wait(10)
                 lines = [line for line in process.output().splitlines() if "urnic:" in line]
-                if code is None or code < 0 or len(lines) != 1 or name not in lines[0] or "urnic0" in process.output():
+                if (
+                    code is None
+                    or code < 0
+                    or len(lines) != 1
+                    or name not in lines[0]
+                    or "urnic0" in process.output()
+                ):
                     self.fail_with(f"{name}={value}: one line that names it, and no crash, expected", process)
 
     def test_every_installed_client_loads(self):
         check = harness.JUDGES / "abi/loadcheck.sh"
         if not check.exists():
             self.skipTest("the outside check of installed clients is not here")
-        result = subprocess.run(["bash", check, harness.STAGE.library], capture_output=True, text=True, timeout=300)
+        result = subprocess.run(
+            ["bash", check, harness.STAGE.library], capture_output=True, text=True, timeout=300
+        )
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

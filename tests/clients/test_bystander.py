@@ -9,7 +9,8 @@ import time
 import harness
 from harness import ClientTest, free_port, wait_until
 
-# Before, a READ took as long as the other program was stopped. On a machine that is crowded it may take some tenths of a second.
+# Before, a READ took as long as the other program was stopped. On a machine that is crowded it may take some
+# tenths of a second.
 LONGEST_US = 500_000
 
 
@@ -18,7 +19,9 @@ def descendants(pid):
     children = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            children.setdefault(int(stat.read_text().rsplit(")", 1)[1].split()[1]), []).append(int(stat.parent.name))
+            children.setdefault(int(stat.read_text().rsplit(")", 1)[1].split()[1]), []).append(
+                int(stat.parent.name)
+            )
         except OSError:
             continue
     found = [pid]
@@ -37,7 +40,8 @@ class Bystander(ClientTest):
             self.skipTest("a wire has two ends")
 
     def run_three(self, interfere, seconds=None, own_pids=(), **options):
-        """Three programs; `interfere` does something to the second one while the first writes to it. What the first says."""
+        """Three programs; `interfere` does something to the second one while the first writes to it. What the
+        first says."""
         port, size, seconds = free_port(), 3, seconds or self.STOP + 2
         words = [harness.STAGE.program("bystander"), "--size", size, "--port", port, "--seconds", seconds]
         for option, value in options.items():
@@ -61,9 +65,15 @@ class Bystander(ClientTest):
     def start_with_own_pids(self, name, command):
         if not harness.STAGE.is_root:
             self.skipTest("needs root: a PID namespace")
-        words = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", *harness.nic_options(()), "--", *command])
+        words = harness.STAGE.drop_privilege(
+            [harness.STAGE.urnic, "run", *harness.nic_options(()), "--", *command]
+        )
         inside = self.own_host() if harness.is_host_shared() else []
-        return self.start_plain(name, [*inside, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *words], privileged=True)
+        return self.start_plain(
+            name,
+            [*inside, "unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *words],
+            privileged=True,
+        )
 
     @staticmethod
     def stop(process, seconds):
@@ -78,7 +88,10 @@ class Bystander(ClientTest):
         """How many expired, of each NIC."""
         asked = self.start_plain("stat", [harness.STAGE.urnic, "stat", "--json"])
         self.assertEqual(asked.wait(20), 0, asked.describe())
-        return [process["counters"]["local_ack_timeout_err"] for process in json.loads(asked.output())["processes"]]
+        return [
+            process["counters"]["local_ack_timeout_err"]
+            for process in json.loads(asked.output())["processes"]
+        ]
 
     def test_nothing_happens(self):
         numbers = self.run_three(lambda ranks: None, seconds=3)
@@ -87,7 +100,9 @@ class Bystander(ClientTest):
 
     def test_one_in_another_pid_namespace_is_stopped(self):
         """What cannot be seen from outside, as it cannot of a container that is paused."""
-        numbers = self.run_three(lambda ranks: (time.sleep(1), self.stop(ranks[1], self.STOP)), own_pids=(0, 1))
+        numbers = self.run_three(
+            lambda ranks: (time.sleep(1), self.stop(ranks[1], self.STOP)), own_pids=(0, 1)
+        )
         self.assertLess(numbers["longest_us"], LONGEST_US)
         self.assertGreater(numbers["failed"], 0)
         # Eight times 67 ms; those that have sent nothing begin to count half a second later.
@@ -99,8 +114,8 @@ class Bystander(ClientTest):
         self.assertEqual(numbers["failed"], 0)
 
     def test_the_writer_is_stopped_for_a_while(self):
-        """Its answers wait: nothing is sent again. In a crowd something may be, whoever is stopped; if that were the reason, it would be
-        each time."""
+        """Its answers wait: nothing is sent again. In a crowd something may be, whoever is stopped; if
+        that were the reason, it would be each time."""
         for _ in range(self.ATTEMPTS):
             counts = []
 
@@ -122,8 +137,10 @@ class Bystander(ClientTest):
 
 
 class FanIn(ClientTest):
-    """Thirty programs write to one. Four of them are stopped, and four starved: they run for a fiftieth of the time. The one has a
-    processor to itself: it would have to share it with a writer or more otherwise, as luck has it."""
+    """Thirty programs write to one. Four of them are stopped, and four starved: they run for a fiftieth of
+    the time. The one has a processor to itself: it would have to share it with a writer or more otherwise,
+    as luck has it."""
+
     WRITERS, STOPPED, STARVED = 30, 4, 4
     SECONDS, ATTEMPTS = 3, 3
     CROWD = 8
@@ -140,11 +157,24 @@ class FanIn(ClientTest):
 
     def start_all(self, writers):
         port = free_port()
-        words = [harness.STAGE.program("fan_in"), "--size", writers + 1, "--port", port, "--seconds", self.SECONDS]
+        words = [
+            harness.STAGE.program("fan_in"),
+            "--size",
+            writers + 1,
+            "--port",
+            port,
+            "--seconds",
+            self.SECONDS,
+        ]
         ranks = []
         for rank in range(writers + 1):
             processors = self.processors[0 if rank == 0 else 1]
-            ranks.append(self.start(f"rank {rank}", [str(word) for word in ["taskset", "-c", processors, *words, "--rank", rank]]))
+            ranks.append(
+                self.start(
+                    f"rank {rank}",
+                    [str(word) for word in ["taskset", "-c", processors, *words, "--rank", rank]],
+                )
+            )
         is_ready = lambda: "ready" in ranks[0].output() or not ranks[0].is_running()
         if not wait_until(is_ready, 2 * harness.START_TIMEOUT):
             self.fail_with("they do not meet")
@@ -185,7 +215,9 @@ class FanIn(ClientTest):
         hub, *writers = self.start_all(self.WRITERS)
         end = time.monotonic() + self.SECONDS
         left_alone = writers[self.STOPPED + self.STARVED :]
-        stopped, starved = self.pids_of(writers[: self.STOPPED]), self.pids_of(writers[self.STOPPED : -len(left_alone)])
+        stopped, starved = self.pids_of(writers[: self.STOPPED]), self.pids_of(
+            writers[self.STOPPED : -len(left_alone)]
+        )
         self.signal_all(stopped, signal.SIGSTOP)
         self.starve(starved, end)
         self.signal_all(stopped, signal.SIGCONT)
@@ -196,7 +228,8 @@ class FanIn(ClientTest):
         return written
 
     def test_nobody_fails_in_a_crowd(self):
-        # Each waits for its turn on a processor for longer than an ACK timeout, and so do the threads that make links.
+        # Each waits for its turn on a processor for longer than an ACK timeout, and so do the threads that
+        # make links.
         self.require("setsid")
         for number in range(self.CROWD):
             self.start_plain(f"spinner {number}", ["setsid", "sh", "-c", "while :; do :; done"])
@@ -205,8 +238,8 @@ class FanIn(ClientTest):
         self.bytes_of(writers)
 
     def test_the_others_write_as_much_as_without_them(self):
-        # Within a tenth on a quiet machine, which may be half as fast from one moment to the next. Where back pressure is the port's, next
-        # to nothing is left.
+        # Within a tenth on a quiet machine, which may be half as fast from one moment to the next. Where back
+        # pressure is the port's, next to nothing is left.
         for _ in range(self.ATTEMPTS):
             alone, beside = self.run_alone(), self.run_with_them()
             print(f"{self.id()}: {beside / alone:.2f} of {alone / self.SECONDS / 1e9:.2f} GB/s")

@@ -60,7 +60,9 @@ class Congestion(CmPairTest):
 
     def test_an_unreliable_connection_is_slowed_down_too(self):
         self.require("ib_write_bw")
-        _, client = self.run_pair("ib_write_bw", *WRITES, "-c", "UC", "-n", "400", nics=[[], ["--cc", "fixed:rate=500"]])
+        _, client = self.run_pair(
+            "ib_write_bw", *WRITES, "-c", "UC", "-n", "400", nics=[[], ["--cc", "fixed:rate=500"]]
+        )
         row = next(line for line in client.splitlines() if line.split()[:1] == ["65536"])
         self.assertLess(float(row.split()[3]), 0.55)
 
@@ -90,21 +92,31 @@ class Congestion(CmPairTest):
 
     def test_parameters_are_files_to_read(self):
         names = "roce_rp/rpg_ai_rate roce_rp/rpg_time_reset roce_np/min_time_between_cnps roce_np/cnp_dscp"
-        lines = self.shell(f"cd / && for name in {names}; do cat {ECN}/$name; done",
-                           "--cc", "dcqcn:paper,rpg_ai_rate=77,min_time_between_cnps=13")
+        lines = self.shell(
+            f"cd / && for name in {names}; do cat {ECN}/$name; done",
+            "--cc",
+            "dcqcn:paper,rpg_ai_rate=77,min_time_between_cnps=13",
+        )
         self.assertEqual(lines, ["77", "60", "13", "48"])
         self.assertEqual(self.shell(f"ls {ECN}; cat {ECN}/roce_np/min_time_between_cnps"), ["roce_np", "4"])
 
     def test_parameters_have_the_names_of_mainline_linux_too(self):
-        lines = self.shell(f"echo /sys/kernel/debug/mlx5/*/cc_params; cat {CC_PARAMS}/rp_ai_rate; echo 50 > {CC_PARAMS}/rp_ai_rate; "
-                           f"cat {ECN}/roce_rp/rpg_ai_rate; echo 9 > {ECN}/roce_np/min_time_between_cnps; cat {CC_PARAMS}/np_min_time_between_cnps",
-                           "--cc", "dcqcn:rpg_ai_rate=77")
+        lines = self.shell(
+            f"echo /sys/kernel/debug/mlx5/*/cc_params; cat {CC_PARAMS}/rp_ai_rate; echo 50 > {CC_PARAMS}/rp_ai_rate; "
+            f"cat {ECN}/roce_rp/rpg_ai_rate; echo 9 > {ECN}/roce_np/min_time_between_cnps; cat {CC_PARAMS}/np_min_time_between_cnps",
+            "--cc",
+            "dcqcn:rpg_ai_rate=77",
+        )
         self.assertEqual(lines, [CC_PARAMS, "77", "50", "9"])
 
     def test_what_is_no_parameter_cannot_be_written(self):
         folder = "/sys/class/infiniband/urnic0"
         for file in (f"{folder}/node_guid", f"{ECN}/roce_rp/new", f"{CC_PARAMS}/np_cnp_prio_mode"):
-            for write in (f"echo 50 > {file}", f"echo 50 | tee {file} > /dev/null", f"python3 -c 'open(\"{file}\", \"w\")'"):
+            for write in (
+                f"echo 50 > {file}",
+                f"echo 50 | tee {file} > /dev/null",
+                f'python3 -c \'open("{file}", "w")\'',
+            ):
                 lines = self.shell(f"({write}) 2>&1 || echo refused", "--cc", "dcqcn")
                 self.assertIn("Permission denied", "".join(lines), write)
                 self.assertEqual(lines[-1], "refused", write)
@@ -117,15 +129,18 @@ class Congestion(CmPairTest):
             (f"echo 50 | tee {file}", True),
             (f"bash -c 'echo 50 > {file}'", True),
             (f"echo 50 | dd of={file} conv=notrunc", True),
-            (f"python3 -c 'open(\"{file}\", \"w\").write(\"50\")'", True),
-            (f"python3 -c 'open(\"{file}\", \"r+\").write(\"50\")'", False),
+            (f'python3 -c \'open("{file}", "w").write("50")\'', True),
+            (f'python3 -c \'open("{file}", "r+").write("50")\'', False),
         ):
             with self.subTest(write=write):
-                value = self.shell(f"echo 1000 > {file}; ({write}) > /dev/null 2>&1; cat {file}", "--cc", "dcqcn")[-1]
+                value = self.shell(
+                    f"echo 1000 > {file}; ({write}) > /dev/null 2>&1; cat {file}", "--cc", "dcqcn"
+                )[-1]
                 self.assertEqual(value, "50" if is_taken else "1000")
 
     def rate_of(self, process):
-        """What `urnic stat` says of the queue pair of a program that has one, in Mb/s; None as long as there is none."""
+        """What `urnic stat` says of the queue pair of a program that has one, in Mb/s; None as long as there
+        is none."""
         rates = [
             qp["congestion"]["rate"] // 10**6 for said in self.snapshots() if said["pid"] == process for qp in said["queue_pairs"]
             if qp["congestion"]
@@ -136,7 +151,8 @@ class Congestion(CmPairTest):
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
-    # One run with three processes: a server, its client (both write), and this shell, which writes when a file tells it to.
+    # One run with three processes: a server, its client (both write), and this shell, which writes when a
+    # file tells it to.
     def test_parameters_change_while_programs_run(self):
         self.require("ib_write_bw")
         words = " ".join(["ib_write_bw", *WRITES, "-b", "-D", "60", "-p", str(free_port())])
@@ -158,7 +174,9 @@ class Congestion(CmPairTest):
             (file,) = self.runtime.glob(f"**/paths/*{ECN}/roce_rp/rpg_max_rate")
             return file.read_text() == f"{value}\n"
 
-        self.assertTrue(wait_until(lambda: pids.exists() and pids.read_text().strip(), 20, 0.05), run.describe())
+        self.assertTrue(
+            wait_until(lambda: pids.exists() and pids.read_text().strip(), 20, 0.05), run.describe()
+        )
         both = [int(word) for word in pids.read_text().split()]
         for process in both:
             self.addCleanup(self.end, process)
@@ -173,7 +191,10 @@ class Congestion(CmPairTest):
             self.assertTrue(say(bad))
             self.assertTrue(wait_until(lambda: reads(300), 20, 0.05), bad)
         self.assertEqual([self.rate_of(process) for process in both], [300, 300])
-        self.assertIn("urnic: rpg_max_rate cannot be 'fast': it is a whole number from 0 to 1000000. It stays 300", run.output())
+        self.assertIn(
+            "urnic: rpg_max_rate cannot be 'fast': it is a whole number from 0 to 1000000. It stays 300",
+            run.output(),
+        )
         self.assertTrue(say(0, f"{CC_PARAMS}/rp_max_rate"))
         self.assertTrue(are(2000), run.describe())
 
@@ -183,7 +204,9 @@ class Congestion(CmPairTest):
         script = f"echo 100 > {ECN}/roce_rp/rpg_max_rate; {words} & sleep 1; {words} localhost; wait"
         run = self.start("run", ["sh", "-c", script], ["--cc", "dcqcn"])
         self.expect_end(run)
-        rates = [float(line.split()[3]) for line in run.output().splitlines() if line.split()[:1] == ["65536"]]
+        rates = [
+            float(line.split()[3]) for line in run.output().splitlines() if line.split()[:1] == ["65536"]
+        ]
         self.assertTrue(rates, run.output())
         self.assertLess(max(rates), 0.11)
         self.assertGreater(max(rates), 0)
@@ -197,11 +220,27 @@ class Congestion(CmPairTest):
         said = []
 
         def is_said():
-            said[:] = [qp["congestion"] for process in self.snapshots() for qp in process["queue_pairs"] if qp["congestion"]]
+            said[:] = [
+                qp["congestion"]
+                for process in self.snapshots()
+                for qp in process["queue_pairs"]
+                if qp["congestion"]
+            ]
             return said or not client.is_running()
 
         wait_until(is_said, 20, 0.05)
-        self.assertEqual(said, [{"controller": "fixed", "rate": 50_000_000, "target_rate": 0, "alpha_ppm": 0, "window_bytes": None}])
+        self.assertEqual(
+            said,
+            [
+                {
+                    "controller": "fixed",
+                    "rate": 50_000_000,
+                    "target_rate": 0,
+                    "alpha_ppm": 0,
+                    "window_bytes": None,
+                }
+            ],
+        )
         for program in (client, server):
             self.expect_end(program)
 

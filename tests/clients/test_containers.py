@@ -18,7 +18,12 @@ print("unshare", ctypes.CDLL(None, use_errno=True).unshare(0x20000), ctypes.get_
 """
 
 # What leads out of a pod is the end of a cable.
-POD = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
+POD = (
+    "link add net0 type veth peer name net1",
+    "addr add 10.99.0.1/24 dev net0",
+    "link set net0 up",
+    "link set net1 up",
+)
 HOST = ("--port", "host")
 
 
@@ -37,22 +42,33 @@ class Containers(ClientTest):
         return container.words(self.filter, folders or [(self.runtime, self.runtime)], **how)
 
     def contained(self, name, command, nic=(), inside=(), environment=None, **how):
-        """Starts `urnic run NIC-OPTIONS -- COMMAND` as an ordinary user in a container, in the network that `inside` leads to."""
-        words = harness.STAGE.drop_privilege([*self.container(**how), harness.STAGE.urnic, "run", *nic, "--", *command])
+        """Starts `urnic run NIC-OPTIONS -- COMMAND` as an ordinary user in a container, in the network that
+        `inside` leads to."""
+        words = harness.STAGE.drop_privilege(
+            [*self.container(**how), harness.STAGE.urnic, "run", *nic, "--", *command]
+        )
         return self.start_plain(name, [*inside, *words], environment, privileged=True)
 
     def in_pod(self, name, command, inside):
-        """Starts it in a container of a pod as tools/deployment/containers/pod.yaml has it: with the pod's network, and a /tmp that all have."""
+        """Starts it in a container of a pod as tools/deployment/containers/pod.yaml has it: with the pod's
+        network, and a /tmp that all have."""
         tmp = self.runtime / "tmp"
         tmp.mkdir(exist_ok=True)
         tmp.chmod(0o2777)  # as Kubernetes makes such a volume
         folders = [(tmp, "/tmp"), (harness.STAGE.root, harness.STAGE.root)]
-        return self.contained(name, command, HOST, inside, {"XDG_RUNTIME_DIR": ""}, folders=folders, has_network=True)
+        return self.contained(
+            name, command, HOST, inside, {"XDG_RUNTIME_DIR": ""}, folders=folders, has_network=True
+        )
 
     def test_a_container_is_what_it_is_meant_to_be(self):
         process = self.start_plain("python3", [*self.container(), "python3", "-c", LOOK])
         self.expect_end(process, timeout=30)
-        wanted = ["capabilities 0", "seccomp 2", f"locked {container.LOCKED_BYTES}", f"shared {container.SHARED_MEMORY_BYTES}"]
+        wanted = [
+            "capabilities 0",
+            "seccomp 2",
+            f"locked {container.LOCKED_BYTES}",
+            f"shared {container.SHARED_MEMORY_BYTES}",
+        ]
         self.assertEqual(process.output().splitlines(), [*wanted, *3 * ["writable False"], "unshare -1 1"])
 
     def test_a_doctor_finds_no_problem_in_one(self):
@@ -65,7 +81,9 @@ class Containers(ClientTest):
         count = ["-C", "50", "-S", "4096"]
         server = self.contained("server", ["rping", "-s", "-v", *count], ["--ip", "10.99.0.1/24"])
         wait_until(lambda: "10.99.0.1" in self.listeners() or not server.is_running(), harness.START_TIMEOUT)
-        client = self.contained("client", ["rping", "-c", "-a", "10.99.0.1", "-v", *count], ["--ip", "10.99.0.2/24"])
+        client = self.contained(
+            "client", ["rping", "-c", "-a", "10.99.0.1", "-v", *count], ["--ip", "10.99.0.2/24"]
+        )
         self.expect_end(client, timeout=60)
         self.expect_end(server, timeout=60)
         self.assertEqual(client.output().count("ping data: rdma-ping"), 50)
@@ -79,7 +97,10 @@ class Containers(ClientTest):
         """One network for both, as Kubernetes gives it to a pod, and the host's addresses."""
         self.require("ibv_rc_pingpong", "ib_write_bw")
         inside = self.namespace(*POD)
-        for words in (["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c"], ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-n", "500"]):
+        for words in (
+            ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c"],
+            ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-n", "500"],
+        ):
             port = str(free_port())
             server = self.in_pod("server", [*words, "-p", port], inside)
             client = None
@@ -96,7 +117,9 @@ class Containers(ClientTest):
         inside = self.namespace(*POD)
         server = self.contained("server", ["rping", "-s", "-v", "-C", "50"], HOST, inside, has_network=True)
         wait_until(lambda: "7174" in self.listeners() or not server.is_running(), harness.START_TIMEOUT)
-        client = self.contained("client", ["rping", "-c", "-a", "10.99.0.1", "-v", "-C", "50"], HOST, inside, has_network=True)
+        client = self.contained(
+            "client", ["rping", "-c", "-a", "10.99.0.1", "-v", "-C", "50"], HOST, inside, has_network=True
+        )
         self.expect_end(client, timeout=60)
         self.expect_end(server, timeout=60)
         self.assertEqual(client.output().count("ping data: rdma-ping"), 50)

@@ -69,7 +69,9 @@ class Direct(FabricTest):
             file = self.runtime / f"side{recording_side}.pcap"
             nics = [[], []]
             nics[recording_side] = ["--pcap", file]
-            self.run_pair("ib_send_bw", "-d", "urnic0", "-x", "1", "-F", "-b", "-n", "200", "-s", "65536", nics=nics)
+            self.run_pair(
+                "ib_send_bw", "-d", "urnic0", "-x", "1", "-F", "-b", "-n", "200", "-s", "65536", nics=nics
+            )
             self.assertGreater(icrc.check_recording(file), 2 * 200 * PACKETS_OF_A_WRITE)
 
     def test_a_peer_that_is_stopped_for_a_while_goes_on(self):
@@ -94,12 +96,30 @@ class Direct(FabricTest):
         size, most = 36, 32
         port = harness.free_port()
         # On few cores a program that has its turn late answers late: an ACK timeout of four seconds.
-        words = [harness.STAGE.program("all_to_all"), "--size", size, "--port", port, "--rounds", 40, "--ack-timeout", 20, "--stays", 1]
-        ranks = [self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]]) for rank in range(size)]
-        have_talked = wait_until(lambda: all("talked" in rank.output() for rank in ranks), harness.PAIR_TIMEOUT)
+        words = [
+            harness.STAGE.program("all_to_all"),
+            "--size",
+            size,
+            "--port",
+            port,
+            "--rounds",
+            40,
+            "--ack-timeout",
+            20,
+            "--stays",
+            1,
+        ]
+        ranks = [
+            self.start(f"rank {rank}", [str(word) for word in [*words, "--rank", rank]])
+            for rank in range(size)
+        ]
+        have_talked = wait_until(
+            lambda: all("talked" in rank.output() for rank in ranks), harness.PAIR_TIMEOUT
+        )
         self.assertTrue(have_talked, "they do not all talk with each other")
         self.assertEqual(max(self.links_of_all()), most)
-        # Of its own, four rings of 2.2 MB and 28 of 0.6; and each other one may have a ring of 2.2 MB to this one.
+        # Of its own, four rings of 2.2 MB and 28 of 0.6; and each other one may have a ring of 2.2 MB to this
+        # one.
         self.assertLess(max(map(self.ring_bytes_of, ranks)), 4 * 2.3e6 + 28 * 0.7e6 + (size - 1) * 2.3e6)
         for process in ranks:
             os.kill(process.pid, signal.SIGUSR1)
@@ -111,7 +131,10 @@ class Direct(FabricTest):
         asked = self.start_plain("urnic", [harness.STAGE.urnic, "stat", "--json"])
         asked.wait(20)
         self.processes.remove(asked)  # there are many of them
-        return [process["counters"].get("port_direct_links", 0) for process in json.loads(asked.output())["processes"]]
+        return [
+            process["counters"].get("port_direct_links", 0)
+            for process in json.loads(asked.output())["processes"]
+        ]
 
     def ring_bytes_of(self, process):
         try:

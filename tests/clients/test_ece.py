@@ -1,4 +1,5 @@
-"""How the two ends of a connection by rdma_cm agree on selective repeat, by the distribution's own librdmacm."""
+"""How the two ends of a connection by rdma_cm agree on selective repeat, by the distribution's own librdmacm.
+"""
 import harness
 import pcapng
 from cm_pair import NICS, SERVER, CmPairTest
@@ -7,7 +8,8 @@ URNIC = 0x027572
 SELECTIVE_REPEAT = 1
 PORT = 7300
 
-# Of a management datagram: how one of the connection manager begins, and where the kernel's ibta_vol1_c12.h has ECE.
+# Of a management datagram: how one of the connection manager begins, and where the kernel's ibta_vol1_c12.h
+# has ECE.
 MAD_BYTES, HEADER_BYTES = 256, 24
 BEGINNING = b"\x01\x07\x02\x03"
 REQ, REP = 0x10, 0x13
@@ -53,12 +55,16 @@ class Ece(CmPairTest):
 
     def test_is_not_agreed_where_the_server_does_not_have_it(self):
         said, offers = self.connect(False, True)
-        self.assertEqual(said, [["new: nothing", "connected: nothing"], ["new: 27572 1", "connected: 27572 0"]])
+        self.assertEqual(
+            said, [["new: nothing", "connected: nothing"], ["new: 27572 1", "connected: 27572 0"]]
+        )
         self.assertEqual(offers, {REQ: {(URNIC, SELECTIVE_REPEAT)}, REP: {(URNIC, 0)}})
 
     def test_is_not_agreed_where_the_client_does_not_have_it(self):
         said, offers = self.connect(True, False)
-        self.assertEqual(said, [["new: 27572 1", "connected: 27572 0"], ["new: nothing", "connected: nothing"]])
+        self.assertEqual(
+            said, [["new: 27572 1", "connected: 27572 0"], ["new: nothing", "connected: nothing"]]
+        )
         self.assertEqual(offers, {REQ: {(0, 0)}, REP: {(0, 0)}})
 
     def test_is_not_mentioned_where_neither_has_it(self):

@@ -1,5 +1,6 @@
-"""Queue pairs without an ACK timeout: if a wire in memory loses a frame, or the NIC misses a doorbell or a notification, an operation
-never ends. Some queue pairs stay; others are destroyed and made again at the same time."""
+"""Queue pairs without an ACK timeout: if a wire in memory loses a frame, or the NIC misses a doorbell or a
+notification, an operation never ends. Some queue pairs stay; others are destroyed and made again at the
+same time."""
 import os
 import random
 import time
@@ -27,12 +28,23 @@ class Endurance(ClientTest):
             spins = not spins
 
     def run_once(self, port, spins, seconds, chance):
-        words = ["--port", free_port(), "--qps", chance.choice((2, 3, 8, 16, 31, 64)), "--seconds", f"{seconds:.1f}"]
+        words = [
+            "--port",
+            free_port(),
+            "--qps",
+            chance.choice((2, 3, 8, 16, 31, 64)),
+            "--seconds",
+            f"{seconds:.1f}",
+        ]
         words += ["--spin", int(spins), "--seed", chance.randrange(2**32)]
         size = 1 if port == "loopback" else 2
         program = harness.STAGE.program("endurance")
         ranks = [
-            self.start(f"rank {rank}", [str(word) for word in [program, "--rank", rank, "--size", size, *words]], ["--port", port])
+            self.start(
+                f"rank {rank}",
+                [str(word) for word in [program, "--rank", rank, "--size", size, *words]],
+                ["--port", port],
+            )
             for rank in range(size)
         ]
         for process in ranks:

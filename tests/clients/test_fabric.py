@@ -45,7 +45,9 @@ class FabricTest(ClientTest):
     def switch(self, *options, name="lab"):
         """A switch in the foreground that takes requests."""
         process = self.start_plain("switch", [harness.STAGE.urnic, "fabric", "--name", name, *options])
-        if not wait_until(lambda: "Ctrl-C" in process.output() or not process.is_running(), harness.START_TIMEOUT):
+        if not wait_until(
+            lambda: "Ctrl-C" in process.output() or not process.is_running(), harness.START_TIMEOUT
+        ):
             self.fail_with("the switch does not start")
         return process
 
@@ -94,7 +96,12 @@ class Fabric(FabricTest):
         self.assertEqual(port["macs"], ["02:00:0a:05:00:07"])
         self.assertGreater(port["received_frames"], 0)
         table = self.urnic("fabric", "status")
-        for word in ("10.5.0.7", "02:00:0a:05:00:07", f"ibv_rc_pingpong ({server.pid})", "1 of 241 ports taken"):
+        for word in (
+            "10.5.0.7",
+            "02:00:0a:05:00:07",
+            f"ibv_rc_pingpong ({server.pid})",
+            "1 of 241 ports taken",
+        ):
             self.assertIn(word, table)
         server.kill()
         self.assertEqual(self.status()["ports"], [])
@@ -123,13 +130,18 @@ class Fabric(FabricTest):
         server, _ = self.server()
         switch = self.status()["process"]
         server.kill()
-        self.assertTrue(wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch does not end")
+        self.assertTrue(
+            wait_until(lambda: not os.path.exists(f"/proc/{switch}"), 15), "the switch does not end"
+        )
         self.assertIn("no program is on fabric", self.urnic("fabric", "status", code=1))
 
     def test_programs_outlive_a_switch_that_is_killed(self):
         port = harness.free_port()
         traffic = harness.STAGE.program("traffic")
-        sides = [self.start(role, [traffic, f"--{role}", port, "--name", role], SWITCHED) for role in ("listen", "connect")]
+        sides = [
+            self.start(role, [traffic, f"--{role}", port, "--name", role], SWITCHED)
+            for role in ("listen", "connect")
+        ]
         for side, peer in zip(sides, ("connect", "listen")):
             if not wait_until(lambda: f"talking {peer}\n" in side.output(), harness.START_TIMEOUT):
                 self.fail_with(f"{side.name} does not talk")
@@ -168,8 +180,26 @@ class Fabric(FabricTest):
 
     def test_its_switch_refuses_what_makes_no_sense(self):
         self.switch("--mtu", "1500")
-        wrong = ["port", "port 0", "port 0 x", "port 0 1501", "port 24 1500", "port 241 1500", "port -1 1500", "port 0 1500 1"]
-        wrong += ["trunk", "trunk 0", "trunk 8", "trunk -1", "trunk 1x", "trunk 99999999999", "shout", " status"]
+        wrong = [
+            "port",
+            "port 0",
+            "port 0 x",
+            "port 0 1501",
+            "port 24 1500",
+            "port 241 1500",
+            "port -1 1500",
+            "port 0 1500 1",
+        ]
+        wrong += [
+            "trunk",
+            "trunk 0",
+            "trunk 8",
+            "trunk -1",
+            "trunk 1x",
+            "trunk 99999999999",
+            "shout",
+            " status",
+        ]
         for request in wrong:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
                 connection.connect(f"{self.runtime}/urnic/fabric-lab/control.sock")
@@ -181,7 +211,8 @@ class Fabric(FabricTest):
         self.require("ibv_devinfo")
         self.switch("--mtu", "1500")
         self.assertIn(
-            "carries no more than 1500", self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2)
+            "carries no more than 1500",
+            self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2),
         )
         process = self.start("ibv_devinfo", ["ibv_devinfo", "-v"], ["--port", "fabric:lab"])
         self.expect_end(process)
@@ -197,20 +228,27 @@ class Fabric(FabricTest):
         self.assertGreater(self.status("left")["uplink"]["received_frames"], 100)
 
     def test_an_uplink_leads_to_a_network(self):
-        """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own: needs root."""
+        """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own:
+        needs root."""
         inside = self.network_namespace(mtu=1500)
         # Root does not trust another user's folder; this one is its own.
         roots = self.runtime / "root"
         roots.mkdir(mode=0o700)
         how = {"privileged": True, "environment": {"XDG_RUNTIME_DIR": str(roots)}}
         switch = self.start_plain(
-            "switch", [*inside, harness.STAGE.urnic, "fabric", "--name", "up", "--uplink", "af_packet:left"], **{
-                "environment": how["environment"], "privileged": True}
+            "switch",
+            [*inside, harness.STAGE.urnic, "fabric", "--name", "up", "--uplink", "af_packet:left"],
+            **{"environment": how["environment"], "privileged": True},
         )
-        if not wait_until(lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT):
+        if not wait_until(
+            lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT
+        ):
             self.fail_with("the switch does not start")
         self.assertIn("packets of up to 1500 bytes", switch.output())
-        nics = (["--port", "fabric:up", "--ip", "10.79.0.1/24"], ["--port", "af_packet:right", "--ip", "10.79.0.2/24"])
+        nics = (
+            ["--port", "fabric:up", "--ip", "10.79.0.1/24"],
+            ["--port", "af_packet:right", "--ip", "10.79.0.2/24"],
+        )
         self.run_pair(*PINGPONG, nics=nics, inside=inside, **how)
         self.run_pair(*PINGPONG, nics=nics[::-1], inside=inside, **how)
 
@@ -219,7 +257,8 @@ class LargeFabric(FabricTest):
     """More programs than a switch has ports for."""
 
     def talk(self):
-        """Two programs, on the next two ports, that send to each other through the switch for as long as they are let."""
+        """Two programs, on the next two ports, that send to each other through the switch for as long as they
+        are let."""
         port = harness.free_port()
         traffic = harness.STAGE.program("traffic")
         sides = [self.start("listen", [traffic, "--listen", port, "--name", "listen"], SWITCHED)]
@@ -255,7 +294,9 @@ class LargeFabric(FabricTest):
         self.assertGreater(further["trunk"]["received_frames"], 0)
         self.assertRegex(self.urnic("fabric", "status"), rf"switch 1 +urnic_switch \({further['process']}\)")
         # What came before the trunk was up does count as dropped, what comes now must not.
-        self.assertTrue(wait_until(lambda: self.trunk()["received_frames"] > 2 * further["trunk"]["received_frames"], 20))
+        self.assertTrue(
+            wait_until(lambda: self.trunk()["received_frames"] > 2 * further["trunk"]["received_frames"], 20)
+        )
         self.assertEqual(self.trunk()["dropped_frames"], further["trunk"]["dropped_frames"])
         sides[1].kill()
         self.assertTrue(self.is_gone(further["process"]), "a further switch does not end")
@@ -289,7 +330,9 @@ class LargeFabric(FabricTest):
         self.assertEqual(len(self.status("lab")["switches"]), 1)
         self.expect_end(self.client(port, nic))
         self.expect_end(server)
-        self.assertEqual(self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2).count("1500"), 1)
+        self.assertEqual(
+            self.urnic("run", "--port", "fabric:lab", "--mtu", "1501", "--", "true", code=2).count("1500"), 1
+        )
 
     def test_every_port_can_be_taken_and_the_next_is_told_so(self):
         holders = self.hold_ports(241)

@@ -6,7 +6,17 @@ import icrc
 import pcapng
 from harness import ClientTest
 
-PINGPONG = ("ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-m", "1024", "-s", "4096")  # four packets a message
+PINGPONG = (
+    "ibv_rc_pingpong",
+    "-d",
+    "urnic0",
+    "-g",
+    "1",
+    "-m",
+    "1024",
+    "-s",
+    "4096",
+)  # four packets a message
 PERFTEST = ("-d", "urnic0", "-x", "1", "-F", "-m", "1024")
 REQUESTS = {*range(0x00, 0x0D), 0x13, 0x14}
 READ_RESPONSES, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = set(range(0x0D, 0x11)), 0x11, 0x12
@@ -29,7 +39,17 @@ def packets_of(file):
         if packet[0] & 0xE0 == 0:
             psn = struct.unpack("!I", packet[8:12])[0] & 0xFFFFFF
             syndrome = packet[12] if packet[0] == ACKNOWLEDGE else None
-            found.append(Packet(frame.is_received, packet[0], psn, ecn_of(frame.bytes), syndrome, frame.bytes, frame.time_ns))
+            found.append(
+                Packet(
+                    frame.is_received,
+                    packet[0],
+                    psn,
+                    ecn_of(frame.bytes),
+                    syndrome,
+                    frame.bytes,
+                    frame.time_ns,
+                )
+            )
     return found
 
 
@@ -52,12 +72,18 @@ class Faults(ClientTest):
     def relative(self, packets, sent, opcodes):
         """PSNs of packets that this end sent, or received, from the client's first request on."""
         first = next(packet.psn for packet in packets if packet.opcode in REQUESTS)
-        return [(packet.psn - first) % PSNS for packet in packets if packet.is_received != sent and packet.opcode in opcodes]
+        return [
+            (packet.psn - first) % PSNS
+            for packet in packets
+            if packet.is_received != sent and packet.opcode in opcodes
+        ]
 
     def test_a_certain_request_is_lost_once(self):
         for port in PORTS:
             with self.subTest(port=port):
-                server, client, (_, said) = self.record("drop:kind=request:psn=7", *PINGPONG, "-n", "8", port=port)
+                server, client, (_, said) = self.record(
+                    "drop:kind=request:psn=7", *PINGPONG, "-n", "8", port=port
+                )
                 sent, came = self.relative(client, True, REQUESTS), self.relative(server, False, REQUESTS)
                 self.assertIn(7, came)
                 self.assertEqual(sent.count(7), came.count(7) + 1)
@@ -75,14 +101,18 @@ class Faults(ClientTest):
         """The last packet of a message has one in any case: PSN 3 of a ping-pong's first."""
         for port in PORTS:
             with self.subTest(port=port):
-                server, client, (_, said) = self.record("drop:kind=ack:psn=3", *PINGPONG, "-n", "4", port=port)
+                server, client, (_, said) = self.record(
+                    "drop:kind=ack:psn=3", *PINGPONG, "-n", "4", port=port
+                )
                 sent = self.relative(server, True, {ACKNOWLEDGE})
                 came = self.relative(client, False, {ACKNOWLEDGE})
                 self.assertEqual(sent.count(3), came.count(3) + 1)
                 self.assertIn("fault drop:kind=ack:psn=3 hit 1 of ", said)
 
     def test_a_piece_of_an_answer_to_a_read_is_lost(self):
-        server, client, _ = self.record("drop:kind=read_response:psn=5", "ib_read_bw", *PERFTEST, "-s", "4096", "-n", "8")
+        server, client, _ = self.record(
+            "drop:kind=read_response:psn=5", "ib_read_bw", *PERFTEST, "-s", "4096", "-n", "8"
+        )
         sent, came = self.relative(server, True, READ_RESPONSES), self.relative(client, False, READ_RESPONSES)
         self.assertEqual(sent.count(5), came.count(5) + 1)
         self.assertGreaterEqual(came.count(5), 1)
@@ -91,26 +121,48 @@ class Faults(ClientTest):
         self.assertGreater(len(asked), 8)
 
     def test_the_answer_to_an_atomic_is_lost_and_comes_again(self):
-        server, client, _ = self.record("drop:kind=atomic_response:psn=2", "ib_atomic_bw", *PERFTEST, "-n", "8")
-        answers = [packet for packet in server if not packet.is_received and packet.opcode == ATOMIC_ACKNOWLEDGE]
+        server, client, _ = self.record(
+            "drop:kind=atomic_response:psn=2", "ib_atomic_bw", *PERFTEST, "-n", "8"
+        )
+        answers = [
+            packet for packet in server if not packet.is_received and packet.opcode == ATOMIC_ACKNOWLEDGE
+        ]
         by_psn = collections.defaultdict(set)
         for packet in answers:
             by_psn[packet.psn].add(packet.frame[-4 - 8 : -4])
-        self.assertTrue(all(len(values) == 1 for values in by_psn.values()), "a repeated answer has another value")
+        self.assertTrue(
+            all(len(values) == 1 for values in by_psn.values()), "a repeated answer has another value"
+        )
         self.assertGreater(len(answers), len(by_psn))
-        self.assertEqual(self.relative(client, False, {ATOMIC_ACKNOWLEDGE}).count(2), self.relative(server, True, {ATOMIC_ACKNOWLEDGE}).count(2) - 1)
+        self.assertEqual(
+            self.relative(client, False, {ATOMIC_ACKNOWLEDGE}).count(2),
+            self.relative(server, True, {ATOMIC_ACKNOWLEDGE}).count(2) - 1,
+        )
 
     def test_a_request_comes_later_by_the_time_that_was_asked_for(self):
         """Not before, and in less than the ACK timeout, so that it is sent once."""
         for port in PORTS:
             with self.subTest(port=port):
-                server, client, _ = self.record("delay:kind=request:psn=7:by=30ms", *PINGPONG, "-n", "4", port=port)
-                (sent,) = [packet for packet in client if not packet.is_received and packet.psn == (client[0].psn + 7) % PSNS and packet.opcode in REQUESTS]
-                (came,) = [packet for packet in server if packet.is_received and packet.psn == sent.psn and packet.opcode in REQUESTS]
+                server, client, _ = self.record(
+                    "delay:kind=request:psn=7:by=30ms", *PINGPONG, "-n", "4", port=port
+                )
+                (sent,) = [
+                    packet
+                    for packet in client
+                    if not packet.is_received
+                    and packet.psn == (client[0].psn + 7) % PSNS
+                    and packet.opcode in REQUESTS
+                ]
+                (came,) = [
+                    packet
+                    for packet in server
+                    if packet.is_received and packet.psn == sent.psn and packet.opcode in REQUESTS
+                ]
                 self.assertGreaterEqual(came.time_ns - sent.time_ns, 30_000_000)
 
     def test_damage_with_a_right_icrc_reaches_the_program(self):
-        """Its own check of the data is the only one left: of the last message, and there of the first byte of each page."""
+        """Its own check of the data is the only one left: of the last message, and there of the first byte of
+        each page."""
         for port in PORTS:
             with self.subTest(port=port):
                 fault = "corrupt:opcode=rc_send_first:direction=tx:nth=4:byte=12:icrc=right"
@@ -120,7 +172,9 @@ class Faults(ClientTest):
                 self.assertIn("invalid data", said)
 
     def test_damage_with_a_wrong_icrc_does_not(self):
-        server, _, (said, _) = self.record("corrupt:opcode=rc_send_first:direction=tx:nth=4:byte=12", *PINGPONG, "-n", "4", "-c")
+        server, _, (said, _) = self.record(
+            "corrupt:opcode=rc_send_first:direction=tx:nth=4:byte=12", *PINGPONG, "-n", "4", "-c"
+        )
         damaged = 0
         for packet in server:
             try:
@@ -134,16 +188,23 @@ class Faults(ClientTest):
         for port in PORTS:
             with self.subTest(port=port):
                 server, client, _ = self.record("ce:kind=request:psn=2", *PINGPONG, "-n", "4", port=port)
-                self.assertEqual([packet.psn for packet in server if packet.is_received and packet.ecn == 3], [client[0].psn + 2])
+                self.assertEqual(
+                    [packet.psn for packet in server if packet.is_received and packet.ecn == 3],
+                    [client[0].psn + 2],
+                )
 
     def test_a_rewritten_acknowledgement_is_what_the_requester_gets(self):
         """An ACK turned into a NAK: the requester starts again from its PSN, and all ends well."""
         server, client, _ = self.record("set:kind=ack:psn=3:aeth.syndrome=0x60", *PINGPONG, "-n", "4")
-        self.assertEqual([packet for packet in server if not packet.is_received and packet.syndrome == 0x60], [])
+        self.assertEqual(
+            [packet for packet in server if not packet.is_received and packet.syndrome == 0x60], []
+        )
         (nak,) = [packet for packet in client if packet.is_received and packet.syndrome == 0x60]
         icrc.check_frame(nak.frame)
         self.assertGreater(self.relative(client, True, REQUESTS).count(3), 1)
 
     def test_what_hits_nothing_is_said(self):
         _, _, (_, said) = self.record("drop:kind=cnp", *PINGPONG, "-n", "2")
-        self.assertRegex(said, r"fault drop:kind=cnp hit nothing: of \d+ packets sent and \d+ received, 0 fit")
+        self.assertRegex(
+            said, r"fault drop:kind=cnp hit nothing: of \d+ packets sent and \d+ received, 0 fit"
+        )

@@ -7,8 +7,8 @@ import harness
 from harness import wait_until
 from test_host import HOST, Hosts
 
-# What a program knows of, and a child has too: the descriptors of contexts and their events. (All processes of a run keep the
-# folder with the device's files alive, too.)
+# What a program knows of, and a child has too: the descriptors of contexts and their events. (All processes
+# of a run keep the folder with the device's files alive, too.)
 KNOWN = ("/memfd:urnic (deleted)", "anon_inode:[eventfd]")
 
 
@@ -105,7 +105,9 @@ class Forks(Hosts):
         server = self.forks(host, "server", 7400, *ways)
         number = self.number_after("server", server)
         self.kill_later(number)
-        client = self.start_host_nic(host, "client", [harness.STAGE.program("ece_pair"), "client", "127.0.0.1", 7400])
+        client = self.start_host_nic(
+            host, "client", [harness.STAGE.program("ece_pair"), "client", "127.0.0.1", 7400]
+        )
         self.expect_end(client)
         self.assertTrue(wait_until(lambda: "served" in server.output(), 10), server.describe())
 

@@ -40,7 +40,9 @@ class Hosts(HostsTest):
         return process.output()
 
     def listens(self, host, server, count=1):
-        is_there = lambda: not server.is_running() or self.ask(host, "host", "status").count("listens") >= count
+        is_there = (
+            lambda: not server.is_running() or self.ask(host, "host", "status").count("listens") >= count
+        )
         self.assertTrue(wait_until(is_there, harness.START_TIMEOUT, pause=0.05), server.describe())
 
     def run_rping(self, server_host, client_host, address):
@@ -54,7 +56,8 @@ class Hosts(HostsTest):
 
 
 class OneHost(Hosts):
-    """Programs of one host, which is a network namespace with nothing but a loopback and perhaps an address beside."""
+    """Programs of one host, which is a network namespace with nothing but a loopback and perhaps an address
+    beside."""
 
     def host(self):
         return self.namespace()
@@ -64,7 +67,12 @@ class OneHost(Hosts):
 
     def interface(self, name, address):
         """Commands that make one, with a cable to nothing."""
-        return f"link add {name} type veth peer name {name}-peer", f"addr add {address}/24 dev {name}", f"link set {name} up", f"link set {name}-peer up"
+        return (
+            f"link add {name} type veth peer name {name}-peer",
+            f"addr add {address}/24 dev {name}",
+            f"link set {name} up",
+            f"link set {name}-peer up",
+        )
 
     def test_ping_pongs_at_the_loopback(self):
         host = self.host()
@@ -84,7 +92,12 @@ class OneHost(Hosts):
         for process in (client, server):
             self.expect_end(process)
             self.assertEqual(process.output().count("::ffff:10.79.3.1"), 2)
-        for option in (["--ip", "10.9.9.9/24"], ["--ip6", "fd00::9/64"], ["--mac", "02:aa:00:00:00:01"], ["--vlan", "7"]):
+        for option in (
+            ["--ip", "10.9.9.9/24"],
+            ["--ip6", "fd00::9/64"],
+            ["--mac", "02:aa:00:00:00:01"],
+            ["--vlan", "7"],
+        ):
             other = self.start_nic_on(host, "other", ["true"], ["-v", *option])
             self.expect_end(other)
             self.assertIn(", fabric:default,", other.output())
@@ -92,13 +105,17 @@ class OneHost(Hosts):
     def test_long_messages(self):
         host = self.host_with_network()
         for gid in (0, 1):
-            self.run_pair_on(host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "1000000", "-n", "50")
+            self.run_pair_on(
+                host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "1000000", "-n", "50"
+            )
 
     def test_an_address_that_the_kernel_still_asks_about(self):
         host = self.host()
         subprocess.run([*host, "sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/default/accept_dad"], check=True)
         self.on(host, *self.interface("net0", "10.79.3.1"))
-        shown = subprocess.run([*host, "ip", "addr", "show", "dev", "net0"], check=True, capture_output=True, text=True).stdout
+        shown = subprocess.run(
+            [*host, "ip", "addr", "show", "dev", "net0"], check=True, capture_output=True, text=True
+        ).stdout
         self.assertIn("tentative", shown)
         self.run_pair_on(host, host, "ibv_rc_pingpong", "-d", "urnic0", "-g", "0")
 
@@ -125,7 +142,11 @@ class OneHost(Hosts):
         self.assertIn("verdict: clean", self.ask(host, "check", recording))
 
     def gid_index_of(self, host, address):
-        found = next(each["found"] for each in json.loads(self.ask(host, "doctor", "--json"))["findings"] if each["check"] == "GIDs of --port host")
+        found = next(
+            each["found"]
+            for each in json.loads(self.ask(host, "doctor", "--json"))["findings"]
+            if each["check"] == "GIDs of --port host"
+        )
         return re.search(rf"(\d+) \S*{re.escape(address)} ", found)[1]
 
     def start_writers(self, host, server_index="1", client_index="1", seconds=3):
@@ -170,8 +191,12 @@ for qp in {numbers}:
         intruder = self.start_on(host, "intruder", ["python3", "-c", script])
         self.expect_end(intruder)
         self.processes.remove(intruder)
-        counted = lambda name: sum(each["counters"][name] for each in json.loads(self.ask(host, "stat", "--json"))["processes"])
-        self.assertTrue(wait_until(lambda: counted("port_foreign_frames") == 20, 3, pause=0.1), client.describe())
+        counted = lambda name: sum(
+            each["counters"][name] for each in json.loads(self.ask(host, "stat", "--json"))["processes"]
+        )
+        self.assertTrue(
+            wait_until(lambda: counted("port_foreign_frames") == 20, 3, pause=0.1), client.describe()
+        )
         self.assertEqual(counted("rx_drop_bad_icrc"), 0)
         self.expect_end(client)
         self.expect_end(server)
@@ -192,7 +217,9 @@ for qp in {numbers}:
         self.assertEqual(at["::ffff:127.0.0.1"], "lo")
         # The loopback's GIDs come after all GIDs that another host can reach; link-local ones may follow.
         reachable = [int(index) for index, gid in gids.items() if gid.startswith("::ffff:10.79.")]
-        self.assertGreater(int(next(index for index, gid in gids.items() if gid == "::ffff:127.0.0.1")), max(reachable), gids)
+        self.assertGreater(
+            int(next(index for index, gid in gids.items() if gid == "::ffff:127.0.0.1")), max(reachable), gids
+        )
 
     def test_connections_by_rdma_cm(self):
         host = self.host_with_network()
@@ -218,12 +245,18 @@ for qp in {numbers}:
         self.require("rping")
         servers = []
         for i in range(3):
-            servers.append(self.start_host_nic(host, f"server{i}", ["rping", "-s", "-P", "-a", "10.79.3.1", "-p", 7000 + i]))
+            servers.append(
+                self.start_host_nic(
+                    host, f"server{i}", ["rping", "-s", "-P", "-a", "10.79.3.1", "-p", 7000 + i]
+                )
+            )
             self.listens(host, servers[-1], i + 1)
         # rping's server mixes up two clients that come at the same moment.
         for _ in range(3):
             clients = [
-                self.start_host_nic(host, f"client{i}", ["rping", "-c", "-a", "10.79.3.1", "-p", 7000 + i, "-C", "10", "-V"])
+                self.start_host_nic(
+                    host, f"client{i}", ["rping", "-c", "-a", "10.79.3.1", "-p", 7000 + i, "-C", "10", "-V"]
+                )
                 for i in range(3)
             ]
             for client in clients:
@@ -233,11 +266,15 @@ for qp in {numbers}:
         """When the switch runs again, it reads the request for that port and takes the port back."""
         host = self.host_with_network()
         program = self.start_host_nic(host, "program", [harness.STAGE.program("bind_row"), 7100, 7100, 7100])
-        self.assertTrue(wait_until(lambda: "ready" in program.output(), harness.START_TIMEOUT), program.describe())
+        self.assertTrue(
+            wait_until(lambda: "ready" in program.output(), harness.START_TIMEOUT), program.describe()
+        )
 
         def bind(count):
             program.popen.send_signal(signal.SIGUSR1)
-            lines = lambda: re.findall(r"any (\d+) ([\d.]+), port (\d+) ([\d.]+), others ([\d.]+)\n", program.output())
+            lines = lambda: re.findall(
+                r"any (\d+) ([\d.]+), port (\d+) ([\d.]+), others ([\d.]+)\n", program.output()
+            )
             self.assertTrue(wait_until(lambda: len(lines()) == count, 20), program.describe())
             return [float(number) for number in lines()[-1]]
 
@@ -280,7 +317,14 @@ for qp in {numbers}:
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         os.chown(folder, self.ANOTHER_USER, self.ANOTHER_USER)
-        become = ["setpriv", f"--reuid={self.ANOTHER_USER}", f"--regid={self.ANOTHER_USER}", "--clear-groups", "env", f"XDG_RUNTIME_DIR={folder}"]
+        become = [
+            "setpriv",
+            f"--reuid={self.ANOTHER_USER}",
+            f"--regid={self.ANOTHER_USER}",
+            "--clear-groups",
+            "env",
+            f"XDG_RUNTIME_DIR={folder}",
+        ]
         words = [harness.STAGE.urnic, "run", *HOST, "--", "ibv_rc_pingpong", "-d", "urnic0", "-g", "1"]
         other = self.start_plain("other", [*host, *become, *words], privileged=True)
         self.assertNotEqual(other.wait(harness.START_TIMEOUT), 0)
@@ -292,7 +336,9 @@ for qp in {numbers}:
         port = free_port()
         pingpong = f"ibv_rc_pingpong -d urnic0 -g 1 -n 100 -p {port}"
         script = f"{pingpong} & while ! grep -q $(printf ':%04X' {port}) /proc/net/tcp /proc/net/tcp6; do sleep 0.01; done; {pingpong} 127.0.0.1; wait"
-        process = self.start_host_nic(host, "both", ["bash", "-c", script], "--pcap", f"{self.runtime}/frames.pcap")
+        process = self.start_host_nic(
+            host, "both", ["bash", "-c", script], "--pcap", f"{self.runtime}/frames.pcap"
+        )
         self.expect_end(process)
         recordings = [file.name for file in self.runtime.glob("frames.pcap*")]
         self.assertEqual(len(recordings), 2, recordings)
@@ -307,7 +353,11 @@ class TwoHosts(Hosts):
         here, _ = self.hosts()
         client = lambda address: ["rdma_client", "-s", address, "-p", "7174"]
         cases = (
-            (client("10.79.0.77"), "Connection timed out", "no host answered for 10.79.0.77"),  # it waits 2 s, the kernel 3
+            (
+                client("10.79.0.77"),
+                "Connection timed out",
+                "no host answered for 10.79.0.77",
+            ),  # it waits 2 s, the kernel 3
             (client(self.THERE), "Connection refused", "no RoCEv2 at that host"),
             (client(self.THERE_IPV6), "Connection refused", "no RoCEv2 at that host"),
             (client("240.0.0.1"), "Network is unreachable", "this host has no way to 240.0.0.1"),
@@ -339,7 +389,10 @@ class TwoHosts(Hosts):
     def test_all_members_of_a_group_on_one_host_hear_it(self):
         here, there = self.hosts()
         self.require("mckey")
-        receivers = [self.start_host_nic(there, f"receiver{i}", ["mckey", "-m", "239.9.9.9", "-b", self.THERE]) for i in range(2)]
+        receivers = [
+            self.start_host_nic(there, f"receiver{i}", ["mckey", "-m", "239.9.9.9", "-b", self.THERE])
+            for i in range(2)
+        ]
         joined = lambda: self.count_members(there, "239.9.9.9") == len(receivers)
         self.assertTrue(wait_until(joined, harness.START_TIMEOUT), receivers[0].describe())
         sender = self.start_host_nic(here, "sender", ["mckey", "-m", "239.9.9.9", "-s", "-b", self.HERE])
@@ -349,7 +402,9 @@ class TwoHosts(Hosts):
 
     def count_members(self, host, group):
         """Sockets there that are bound to the group."""
-        shown = subprocess.run([*host, "cat", "/proc/net/udp"], check=True, capture_output=True, text=True).stdout
+        shown = subprocess.run(
+            [*host, "cat", "/proc/net/udp"], check=True, capture_output=True, text=True
+        ).stdout
         octets = reversed(group.split("."))
         return shown.count("".join(f"{int(octet):02X}" for octet in octets) + f":{4791:04X}")
 
@@ -358,7 +413,19 @@ class TwoHosts(Hosts):
         port, size = free_port(), each * len(hosts)
         ranks = []
         for rank in range(size):
-            words = [harness.STAGE.program("all_to_all"), "--rank", rank, "--size", size, "--port", port, "--host", self.HERE, "--rounds", rounds]
+            words = [
+                harness.STAGE.program("all_to_all"),
+                "--rank",
+                rank,
+                "--size",
+                size,
+                "--port",
+                port,
+                "--host",
+                self.HERE,
+                "--rounds",
+                rounds,
+            ]
             ranks.append(self.start_host_nic(hosts[rank % len(hosts)], f"rank {rank}", words))
         is_over = lambda: not any(process.is_running() for process in ranks)
         meanwhile(is_over)
@@ -401,7 +468,8 @@ class TwoHosts(Hosts):
         pairs = []
         for _ in range(3):
             port = free_port()
-            # With an ACK timeout of a second: three pairs on few cores take their time to find the next switch.
+            # With an ACK timeout of a second: three pairs on few cores take their time to find the next
+            # switch.
             words = ["ib_send_bw", *self.PERFTEST, "-D", "10", "-u", "18", "-p", port]
             server = self.start_host_nic(there, "server", words)
             self.wait_for_listener(server, port)
@@ -409,7 +477,9 @@ class TwoHosts(Hosts):
         listener = self.start_host_nic(there, "listener", ["rping", "-s", "-a", self.THERE, "-C", "1"])
         self.listens(there, listener)
         for host in (here, there):
-            find = lambda: re.search(r"process (\d+), UDP port 4791, [34] of", self.ask(host, "host", "status"))
+            find = lambda: re.search(
+                r"process (\d+), UDP port 4791, [34] of", self.ask(host, "host", "status")
+            )
             self.assertTrue(wait_until(find, harness.START_TIMEOUT, pause=0.05))
             os.kill(int(find()[1]), 9)
         self.assertTrue(any(process.is_running() for process in pairs), "they were done before")

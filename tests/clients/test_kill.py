@@ -22,7 +22,9 @@ class Kill(ClientTest):
     def side(self, role, port, generation):
         """Sides are '--listen' and '--connect'; the name tells generations apart."""
         name = f"{role.strip('-')}{generation}"
-        return self.start(name, [harness.STAGE.program("traffic"), role, port, "--name", name], ["--port", self.wire])
+        return self.start(
+            name, [harness.STAGE.program("traffic"), role, port, "--name", name], ["--port", self.wire]
+        )
 
     def expect_line(self, process, line, timeout, started, *others):
         wait_until(lambda: line in process.output() or not process.is_running(), timeout, pause=0.01)
@@ -38,12 +40,18 @@ class Kill(ClientTest):
         sides = {"--listen": self.side("--listen", port, 0)}
         self.wait_for_listener(sides["--listen"], port)
         sides["--connect"] = self.side("--connect", port, 0)
-        self.expect_line(sides["--listen"], "talking connect0\n", harness.START_TIMEOUT, started, sides["--connect"])
-        self.expect_line(sides["--connect"], "talking listen0\n", harness.START_TIMEOUT, started, sides["--listen"])
+        self.expect_line(
+            sides["--listen"], "talking connect0\n", harness.START_TIMEOUT, started, sides["--connect"]
+        )
+        self.expect_line(
+            sides["--connect"], "talking listen0\n", harness.START_TIMEOUT, started, sides["--listen"]
+        )
 
         meetings, early_losses = [], 0
         for generation in range(1, kills + 1):
-            victim_role, survivor_role = ("--listen", "--connect") if generation % 2 else ("--connect", "--listen")
+            victim_role, survivor_role = (
+                ("--listen", "--connect") if generation % 2 else ("--connect", "--listen")
+            )
             survivor = sides[survivor_role]
             losses = survivor.output().count("lost ")
             time.sleep(dice.uniform(0, LONGEST_TALK))
@@ -52,7 +60,9 @@ class Kill(ClientTest):
 
             started = time.monotonic()
             newcomer = sides[victim_role] = self.side(victim_role, port, generation)
-            took = self.expect_line(survivor, f"talking {newcomer.name}\n", MEETING_TIMEOUT, started, newcomer)
+            took = self.expect_line(
+                survivor, f"talking {newcomer.name}\n", MEETING_TIMEOUT, started, newcomer
+            )
             self.expect_line(newcomer, f"talking {survivor.name}\n", MEETING_TIMEOUT, started, survivor)
             meetings.append(took)
             # Until the wire is there again, attempts to talk may fail as the last one did; nothing else may.
@@ -65,9 +75,11 @@ class Kill(ClientTest):
             process.popen.terminate()
             self.expect_end(process, timeout=30)
         meetings.sort()
-        print(f"  {kills} deaths; a new peer was talked to after {meetings[len(meetings) // 2]:.2f} s (median), "
-              f"{meetings[-1]:.2f} s at most; "
-              f"{early_losses} times the first attempt came too early")
+        print(
+            f"  {kills} deaths; a new peer was talked to after {meetings[len(meetings) // 2]:.2f} s (median), "
+            f"{meetings[-1]:.2f} s at most; "
+            f"{early_losses} times the first attempt came too early"
+        )
 
 
 class KillOnAWire(Kill):

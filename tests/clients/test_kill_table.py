@@ -1,4 +1,5 @@
-"""What others see after a process is killed, and how soon: each kind of process at each moment of its life."""
+"""What others see after a process is killed, and how soon: each kind of process at each moment of its life.
+"""
 import json
 import os
 import random
@@ -14,8 +15,9 @@ NOTHING_LEFT = "another program joins"
 TOLD = "event DISCONNECTED 0"
 UNANSWERED = "completion transport retry counter exceeded"
 
-# What is killed, when, and what others see then, one after the other, each within so many seconds of the kill. On an idle machine it takes
-# a tenth of that: the tests print it. UNANSWERED takes as long as the client's retries, which it chose.
+# What is killed, when, and what others see then, one after the other, each within so many seconds of the
+# kill. On an idle machine it takes a tenth of that: the tests print it. UNANSWERED takes as long as the
+# client's retries, which it chose.
 TABLE = (
     ("program", "before it joins", (NOTHING_LEFT, 3)),
     ("program", "while it joins", (NOTHING_LEFT, 3)),
@@ -56,14 +58,18 @@ def says(process, pattern):
 
 
 class KillTable(Hosts):
-    """A function for each row: it kills, and yields, then yields when it has seen each of the things in the row."""
+    """A function for each row: it kills, and yields, then yields when it has seen each of the things in the
+    row."""
 
     HOST_ADDRESS = "10.79.5.1"
 
     def setUp(self):
         super().setUp()
         self.host = self.namespace(
-            "link add net0 type veth peer name net1", f"addr add {self.HOST_ADDRESS}/24 dev net0", "link set net0 up", "link set net1 up"
+            "link add net0 type veth peer name net1",
+            f"addr add {self.HOST_ADDRESS}/24 dev net0",
+            "link set net0 up",
+            "link set net1 up",
         )
         self.dice = random.Random(harness.SEED)
         self.nic = ["--port", "host"]
@@ -206,7 +212,9 @@ class KillTable(Hosts):
         self.server()
         self.kill_switch()
         yield
-        self.assertTrue(wait_until(lambda: '"listening":true' in self.ask(self.host, "host", "status", "--json"), 30))
+        self.assertTrue(
+            wait_until(lambda: '"listening":true' in self.ask(self.host, "host", "status", "--json"), 30)
+        )
         yield
 
     def switch_of_a_fabric_after_a_program_joined(self):
@@ -294,6 +302,7 @@ class KillTable(Hosts):
 
 def add_tests():
     for killed, moment, *seen in TABLE:
+
         def test(self, row=(killed, moment, seen)):
             self.run_row(*row)
 

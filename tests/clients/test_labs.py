@@ -1,4 +1,5 @@
-"""`urnic lab`: solutions pass, files with gaps and wrong solutions fail and say what to do, and a student gets through."""
+"""`urnic lab`: solutions pass, files with gaps and wrong solutions fail and say what to do, and a student
+gets through."""
 import json
 import os
 import pathlib
@@ -12,12 +13,18 @@ from harness import ClientTest
 from stage import NOBODY
 
 LABS = harness.PROJECT / "tools/teaching/lab"
-NETWORK = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
+NETWORK = (
+    "link add net0 type veth peer name net1",
+    "addr add 10.99.0.1/24 dev net0",
+    "link set net0 up",
+    "link set net1 up",
+)
 SECONDS = 120  # for one lab; on an idle machine none takes ten
 ATTEMPTS = 3  # a race may turn out the other way where the machine is busy: the lab says then "Try again"
 PASSED, NOT_PASSED, USAGE = 0, 1, 2
 
-# Solutions spoilt at one place: (lab, file, what stands there, what is put there, what the complaint must name).
+# Solutions spoilt at one place: (lab, file, what stands there, what is put there, what the complaint must
+# name).
 SPOILT = (
     (1, "first_light.c", "ibv_create_cq(context, 16, NULL, NULL, 0)", "NULL", "GAP 2"),
     (1, "first_light.c", "if (ibv_post_send(qp, &send, &bad) != 0)", "(void)send, (void)bad;\n    if (1)", "GAP 6"),
@@ -115,7 +122,16 @@ class Labs(ClientTest):
         """Runs `urnic lab` as an ordinary user, over the port that NICs have by themselves."""
         command = [*self.inside, *harness.STAGE.drop_privilege([harness.STAGE.urnic, "lab", *words])]
         environment = {**self.environment, "URNIC_PORT": "", "PATH": path, "TMPDIR": str(self.folder)}
-        return subprocess.run([str(word) for word in command], input=answers, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=SECONDS, check=False)
+        return subprocess.run(
+            [str(word) for word in command],
+            input=answers,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=environment,
+            timeout=SECONDS,
+            check=False,
+        )
 
     def check(self, number, *words):
         """(exit code, what --check reports)"""
@@ -138,7 +154,12 @@ class Labs(ClientTest):
         return folder
 
     def complaints_of(self, report):
-        return "\n".join(finding["complaint"] for step in report["steps"] for finding in step["findings"] if not finding["passed"])
+        return "\n".join(
+            finding["complaint"]
+            for step in report["steps"]
+            for finding in step["findings"]
+            if not finding["passed"]
+        )
 
     def solution_passes(self, number):
         for _ in range(ATTEMPTS):
@@ -172,7 +193,9 @@ class Labs(ClientTest):
         code, report = self.check(number)
         self.assertEqual(code, NOT_PASSED, "the lab takes it for right")
         self.assertIn(words, self.complaints_of(report))
-        self.assertEqual((folder / name).read_text(), text.replace(old, new), "the student's file was changed")
+        self.assertEqual(
+            (folder / name).read_text(), text.replace(old, new), "the student's file was changed"
+        )
 
     def test_are_listed(self):
         listed = json.loads(self.lab("--json").stdout)
@@ -186,14 +209,27 @@ class Labs(ClientTest):
         for number in numbers():
             with self.subTest(lab=number):
                 page = (source(number) / "README.md").read_text()
-                for heading in ("What you will understand", "Commands", "Predict", "Questions", "When it does not work"):
+                for heading in (
+                    "What you will understand",
+                    "Commands",
+                    "Predict",
+                    "Questions",
+                    "When it does not work",
+                ):
                     self.assertIn(f"\n## {heading}\n", page)
-                questions = re.findall(r"^\d+\. ", page.partition("\n## Questions\n")[2].partition("\n## ")[0], re.M)
-                answers = re.findall(r"^\d+\. ", (source(number) / "teacher.md").read_text().partition("Answers to the questions:")[2], re.M)
+                questions = re.findall(
+                    r"^\d+\. ", page.partition("\n## Questions\n")[2].partition("\n## ")[0], re.M
+                )
+                answers = re.findall(
+                    r"^\d+\. ",
+                    (source(number) / "teacher.md").read_text().partition("Answers to the questions:")[2],
+                    re.M,
+                )
                 self.assertEqual(questions, answers)
 
     def test_a_student_gets_through(self):
-        """Lab 8 from the first step to the picture: a mistake that is mended, a wrong prediction and right ones."""
+        """Lab 8 from the first step to the picture: a mistake that is mended, a wrong prediction and right
+        ones."""
         self.require("make", "gcc")
         folder = self.students_folder(8, (source(8) / "solution").iterdir())
         answers = ["", "3", "32", "", "", "6", "0", ""]
@@ -219,10 +255,19 @@ class Labs(ClientTest):
         self.assertEqual(second.returncode, NOT_PASSED)
 
     def test_refuse_wrong_usage_in_one_line(self):
-        for words, says in ((["77"], "there is no lab 77"), (["1", "--solution"], "--check"), (["1", "--json"], "--check"), (["one"], "one")):
+        for words, says in (
+            (["77"], "there is no lab 77"),
+            (["1", "--solution"], "--check"),
+            (["1", "--json"], "--check"),
+            (["one"], "one"),
+        ):
             with self.subTest(words=words):
                 result = self.lab(*words)
-                self.assertEqual((result.returncode, result.stdout, len(result.stderr.splitlines())), (USAGE, "", 1), result.stderr)
+                self.assertEqual(
+                    (result.returncode, result.stdout, len(result.stderr.splitlines())),
+                    (USAGE, "", 1),
+                    result.stderr,
+                )
                 self.assertIn(says, result.stderr)
 
     def test_say_what_the_machine_lacks(self):
@@ -249,4 +294,7 @@ for _number in numbers():
     _add(f"test_{_number}_solution_passes", lambda self, number=_number: self.solution_passes(number))
     _add(f"test_{_number}_gaps_fail", lambda self, number=_number: self.gaps_fail(number))
 for _index, _row in enumerate(SPOILT):
-    _add(f"test_{_row[0]}_spoilt_{_index}_{_row[1].partition('.')[0]}", lambda self, row=_row: self.spoilt_fails(*row))
+    _add(
+        f"test_{_row[0]}_spoilt_{_index}_{_row[1].partition('.')[0]}",
+        lambda self, row=_row: self.spoilt_fails(*row),
+    )

@@ -17,7 +17,9 @@ class Multicast(ClientTest):
     def setUp(self):
         super().setUp()
         self.require("ib_send_lat", "bridge")
-        self.inside = self.bridge_namespace(2, "mcast_snooping 1", f"mcast_query_response_interval {int(ANSWER_TIME * 100)}")
+        self.inside = self.bridge_namespace(
+            2, "mcast_snooping 1", f"mcast_query_response_interval {int(ANSWER_TIME * 100)}"
+        )
         self.run_inside("ip", "link", "set", "bridge", "type", "bridge", "mcast_querier", "1")
         time.sleep(2 * ANSWER_TIME)
 
@@ -30,7 +32,17 @@ class Multicast(ClientTest):
     def members(self, gid_index, group):
         """Two programs that send to the group and receive what the other one sends; then they leave."""
         mgid, address = group
-        nics = [["--ip", f"10.78.2.{rank + 1}/24", "--ip6", f"fd78::{rank + 1}/64", "--port", f"af_packet:nic{rank}"] for rank in range(2)]
+        nics = [
+            [
+                "--ip",
+                f"10.78.2.{rank + 1}/24",
+                "--ip6",
+                f"fd78::{rank + 1}/64",
+                "--port",
+                f"af_packet:nic{rank}",
+            ]
+            for rank in range(2)
+        ]
         words = ["-d", "urnic0", "-x", gid_index, "-F", "-c", "UD", "-g", "-M", mgid, "-n", 500]
         self.run_pair("ib_send_lat", *words, nics=nics, timeout=30, privileged=True, inside=self.inside)
         left = wait_until(lambda: not self.knows(address), 10)

@@ -15,13 +15,18 @@ class NcclLike(ClientTest):
         for process in (sender, receiver):
             self.expect_end(process, timeout=120)
             # libibverbs.so stands in the system's folder, too, where its development files are installed.
-            if f"library {harness.STAGE.library}/libibverbs.so" not in process.output() or "\ndone " not in process.output():
+            if (
+                f"library {harness.STAGE.library}/libibverbs.so" not in process.output()
+                or "\ndone " not in process.output()
+            ):
                 self.fail_with("our library and an end expected")
 
     def test_the_program_is_not_linked_to_libibverbs(self):
         self.require("readelf")
         program = harness.STAGE.program("nccl_like")
-        needed = subprocess.run(["readelf", "--dynamic", "--wide", program], capture_output=True, text=True, check=True).stdout
+        needed = subprocess.run(
+            ["readelf", "--dynamic", "--wide", program], capture_output=True, text=True, check=True
+        ).stdout
         self.assertIn("libc.so.6", needed)
         self.assertIsNone(re.search("ibverbs|rdmacm", needed))
 

@@ -1,4 +1,5 @@
-"""`urnic fabric --topology FILE`: unmodified programs on a network with links that have a rate, queues, marks, pauses and losses."""
+"""`urnic fabric --topology FILE`: unmodified programs on a network with links that have a rate, queues,
+marks, pauses and losses."""
 import json
 import pathlib
 import signal
@@ -15,7 +16,8 @@ FLOWS = 4
 BOTTLENECK = 400  # Mb/s: of two cores nine processes take a part
 KMAX = 200_000
 ATTEMPTS = 3  # what nine processes get of two cores is not fair when others want them, too
-# The cards' parameters are for 100 Gb/s. Here a packet of a flow comes every 340 us, and alpha must not decay before the next CNP.
+# The cards' parameters are for 100 Gb/s. Here a packet of a flow comes every 340 us, and alpha must not decay
+# before the next CNP.
 SLOW = "rpg_min_rate=5,rpg_ai_rate=2,rpg_hai_rate=4,rpg_time_reset=2000,rpg_byte_reset=200000,dce_tcp_rtt=2000,dce_tcp_g=960"
 DCQCN = f"dcqcn:line_rate={BOTTLENECK},{SLOW}"
 
@@ -31,7 +33,8 @@ def pair(**of_link):
 
 
 def dumbbell(limit="1MiB"):
-    """So many senders, the hosts 0 and up, and as many receivers, with one link between all of them. Priority 3 is lossless."""
+    """So many senders, the hosts 0 and up, and as many receivers, with one link between all of them. Priority
+    3 is lossless."""
     senders, receivers = ([f"{role}{i}" for i in range(FLOWS)] for role in ("sender", "receiver"))
     ecn = {"kmin": "50kB", "kmax": f"{KMAX}B", "pmax": 0.1}
     lossless = {"xoff": "100kB", "headroom": "64KiB"}
@@ -63,7 +66,9 @@ class NetworkTest(ClientTest):
         """A fabric with such a network, which takes requests."""
         words = [harness.STAGE.urnic, "fabric", "--topology", self.file(topology), *options]
         switch = self.start_plain("switch", words)
-        if not wait_until(lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT):
+        if not wait_until(
+            lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT
+        ):
             self.fail_with("the switch does not start")
         return switch
 
@@ -91,12 +96,16 @@ class NetworkTest(ClientTest):
         clients, servers = [], []
         for source, destination in first:
             words = [command, *map(str, options), "-p", str(free_port())]
-            server = self.start(f"server on {destination}", words, ["--port", f"fabric:default,{destination}", *nic])
+            server = self.start(
+                f"server on {destination}", words, ["--port", f"fabric:default,{destination}", *nic]
+            )
             servers.append((server, words))
         for (source, _), (server, words) in zip(first, servers):
             self.wait_for_listener(server, int(words[-1]))
             clients.append(
-                self.start(f"client on {source}", [*words, "127.0.0.1"], ["--port", f"fabric:default,{source}", *nic])
+                self.start(
+                    f"client on {source}", [*words, "127.0.0.1"], ["--port", f"fabric:default,{source}", *nic]
+                )
             )
         return clients
 
@@ -112,7 +121,8 @@ class NetworkTest(ClientTest):
 
 class Links(NetworkTest):
     def test_a_link_gives_its_rate(self):
-        """Never more; and all of it where the machine lets two programs and a switch run, which it may not at first."""
+        """Never more; and all of it where the machine lets two programs and a switch run, which it may not at
+        first."""
         for rate in (100, 300):
             with self.subTest(rate=rate):
                 switch = self.network(pair(rate=f"{rate}Mb/s"))
@@ -142,21 +152,27 @@ class Links(NetworkTest):
         lost = self.counts("a->b")["dropped_frames"]
         self.assertGreater(lost.get("link_down", 0), 0, lost)
 
-
     def test_an_exact_fault_between_two_switches_hits_its_packet(self):
-        """An ACK is 300 ms late, which is more than the ACK timeout: the requester sends again, and the program notices nothing."""
+        """An ACK is 300 ms late, which is more than the ACK timeout: the requester sends again, and the
+        program notices nothing."""
         chain = {
             "profiles": [{"name": "plain"}],
             "switches": [{"name": side, "profile": "plain"} for side in ("left", "right")],
             "hosts": [{"name": name, "queue": "1MiB"} for name in "ab"],
             "links": [
                 link("a", "left"),
-                link("left", "right", faults="drop:kind=send:psn=5,delay:kind=ack:psn=43:by=300ms,drop:kind=cnp"),
+                link(
+                    "left",
+                    "right",
+                    faults="drop:kind=send:psn=5,delay:kind=ack:psn=43:by=300ms,drop:kind=cnp",
+                ),
                 link("right", "b"),
             ],
         }
         switch = self.network(chain)
-        (client,) = self.flows("-d", "urnic0", "-g", "1", "-m", "1024", "-s", "4096", "-n", "40", command="ibv_rc_pingpong")
+        (client,) = self.flows(
+            "-d", "urnic0", "-g", "1", "-m", "1024", "-s", "4096", "-n", "40", command="ibv_rc_pingpong"
+        )
         self.expect_end(client)
         self.assertEqual(self.counts("left->right")["dropped_frames"], {"fault": 1})
         switch.popen.send_signal(signal.SIGINT)
@@ -181,7 +197,9 @@ class Incast(NetworkTest):
 
     def share_by_dcqcn(self):
         clients = self.incast("-D", "15", *LOSSLESS, nic=["--cc", DCQCN])
-        looks = []  # when, the bytes that each sender has sent until then, those that wait before the link that all share
+        looks = (
+            []
+        )  # when, the bytes that each sender has sent until then, those that wait before the link that all share
 
         def look():
             status = self.status()
@@ -243,9 +261,18 @@ class Hosts(NetworkTest):
         self.assertIn("network dumbbell of 8 hosts", switch.output())
         self.holder("any")
         self.holder("chosen", ["--port", "fabric:default,5"])
-        self.assertEqual([(port["slot"], port["host"]) for port in self.status()["ports"]], [(0, "sender0"), (5, "receiver1")])
+        self.assertEqual(
+            [(port["slot"], port["host"]) for port in self.status()["ports"]],
+            [(0, "sender0"), (5, "receiver1")],
+        )
         table = self.urnic("fabric", "status")
-        for words in ("0 sender0", "5 receiver1", "2 of 8 ports taken", "network dumbbell: 8 hosts, 2 switches, 9 links", "sender1 (1)"):
+        for words in (
+            "0 sender0",
+            "5 receiver1",
+            "2 of 8 ports taken",
+            "network dumbbell: 8 hosts, 2 switches, 9 links",
+            "sender1 (1)",
+        ):
             self.assertIn(words, table)
 
     def test_there_are_no_direct_links(self):
@@ -261,15 +288,24 @@ class Hosts(NetworkTest):
             self.holder(name)
         third = self.start("third", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1"], ["--port", "fabric"])
         wait_until(lambda: "hosts" in third.output(), 20)
-        self.assertIn("its network pair has 2 hosts for programs, the ports 0 to 1, and none for port 2", third.output())
+        self.assertIn(
+            "its network pair has 2 hosts for programs, the ports 0 to 1, and none for port 2", third.output()
+        )
 
     def test_an_uplink_is_the_last_host(self):
         wire = f"vhost:{self.runtime}/trunk.sock"
         self.network(pair(delay="3ms"), "--uplink", f"{wire},front")
-        other = self.start_plain("other", [harness.STAGE.urnic, "fabric", "--name", "other", "--uplink", f"{wire},back"])
-        if not wait_until(lambda: "Ctrl-C" in other.output() or not other.is_running(), harness.START_TIMEOUT):
+        other = self.start_plain(
+            "other", [harness.STAGE.urnic, "fabric", "--name", "other", "--uplink", f"{wire},back"]
+        )
+        if not wait_until(
+            lambda: "Ctrl-C" in other.output() or not other.is_running(), harness.START_TIMEOUT
+        ):
             self.fail_with("the other switch does not start")
-        nics = (["--port", "fabric:other", "--ip", "10.9.0.1/24"], ["--port", "fabric", "--ip", "10.9.0.2/24"])
+        nics = (
+            ["--port", "fabric:other", "--ip", "10.9.0.1/24"],
+            ["--port", "fabric", "--ip", "10.9.0.2/24"],
+        )
         self.require("ib_write_lat")
         _, client = self.run_pair("ib_write_lat", "-d", "urnic0", "-x", "1", "-F", "-n", "50", nics=nics)
         row = next(line for line in client.splitlines() if line.split()[:2] == ["2", "50"])
@@ -291,9 +327,12 @@ class Mistakes(NetworkTest):
         crowd["links"] += [link("left", f"more{i}") for i in range(20)]
         for topology, words in (
             ("nothing", "topology.json: topology: "),
-            (odd, "topology.json: topology: links[0].rate: \"25Gbps\" is no rate"),
+            (odd, 'topology.json: topology: links[0].rate: "25Gbps" is no rate'),
             (narrow, "the queue of host a, 2048 bytes, does not hold a frame of 4214"),
-            (pair(faults="drop:psn=x"), "topology.json: faults of the link a/b: fault 'drop:psn=x': psn: from 0"),
+            (
+                pair(faults="drop:psn=x"),
+                "topology.json: faults of the link a/b: fault 'drop:psn=x': psn: from 0",
+            ),
             (crowd, "28 hosts for programs; the switch of a fabric has ports for 24"),
         ):
             with self.subTest(words=words):
@@ -301,11 +340,16 @@ class Mistakes(NetworkTest):
         missing = pathlib.Path(self.runtime, "missing.json")
         self.assertIn(f"cannot read {missing}: No such file", self.refused("--topology", missing))
         self.assertIn("Is a directory", self.refused("--topology", self.runtime))
-        self.assertIn("packets of up to 9202 bytes", self.refused("--topology", self.file(pair()), "--mtu", "9600"))
+        self.assertIn(
+            "packets of up to 9202 bytes", self.refused("--topology", self.file(pair()), "--mtu", "9600")
+        )
 
     def test_a_fabric_has_one_network(self):
         switch = self.network(pair())
-        self.assertIn(f"served already by process {switch.pid}; 'urnic fabric stop' ends it", self.refused("--topology", self.file(dumbbell())))
+        self.assertIn(
+            f"served already by process {switch.pid}; 'urnic fabric stop' ends it",
+            self.refused("--topology", self.file(dumbbell())),
+        )
 
     def test_programs_that_came_before_the_network_are_named(self):
         holder = self.start("holder", ["sh", "-c", "echo here; exec sleep 1000"], ["--port", "fabric"])

@@ -24,7 +24,17 @@ class NetworksTest(HostsTest):
 
     def start_as(self, uid, host, name, command, folder, *options):
         """A program of that user's below `urnic run`, which has the folder."""
-        words = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", harness.STAGE.urnic, "run", *options, "--", *command]
+        words = [
+            "setpriv",
+            f"--reuid={uid}",
+            f"--regid={uid}",
+            "--clear-groups",
+            harness.STAGE.urnic,
+            "run",
+            *options,
+            "--",
+            *command,
+        ]
         environment = {name: str(folder) for name in ("HOME", "TMPDIR", "XDG_RUNTIME_DIR")}
         return self.start_plain(name, [*host, *words], {**environment, "URNIC_PORT": ""}, privileged=True)
 
@@ -35,7 +45,9 @@ class NetworksTest(HostsTest):
         return server, port
 
     def run_client_as(self, uid, host, name, folder, server, port, *options):
-        client = self.start_as(uid, host, name, [*SERVER_FIRST, "-p", str(port), "127.0.0.1"], folder, *options)
+        client = self.start_as(
+            uid, host, name, [*SERVER_FIRST, "-p", str(port), "127.0.0.1"], folder, *options
+        )
         self.expect_end(client)
         self.expect_end(server)
         return server.output() + client.output()
@@ -55,11 +67,18 @@ class NetworksTest(HostsTest):
 
     def test_programs_of_a_second_user_meet_and_are_told_whom_they_do_not_reach(self):
         self.require("ibv_rc_pingpong", "setpriv")
-        host = self.namespace("link add net0 type veth peer name peer0", "addr add 10.79.3.1/24 dev net0", "link set net0 up", "link set peer0 up")
+        host = self.namespace(
+            "link add net0 type veth peer name peer0",
+            "addr add 10.79.3.1/24 dev net0",
+            "link set net0 up",
+            "link set peer0 up",
+        )
         first, *others = ((uid, self.folder_of(uid)) for uid in UIDS)
         kept, kept_port = self.start_server_as(first[0], host, "first user's server", first[1])
         self.assertNotIn("no other host", kept.output())
-        servers = [(uid, folder, *self.start_server_as(uid, host, f"server {uid}", folder)) for uid, folder in others]
+        servers = [
+            (uid, folder, *self.start_server_as(uid, host, f"server {uid}", folder)) for uid, folder in others
+        ]
         for uid, folder, server, port in servers:
             said = self.run_client_as(uid, host, f"client {uid}", folder, server, port)
             self.assertIn("reach each other, and no other host", said)
@@ -71,7 +90,15 @@ class NetworksTest(HostsTest):
         host = self.namespace()
         one, two = list(UIDS)[:2]
         self.start_server_as(one, host, "first user's server", self.folder_of(one))
-        second = self.start_as(two, host, "second", [*SERVER_FIRST, "-p", str(free_port())], self.folder_of(two), "--port", "host")
+        second = self.start_as(
+            two,
+            host,
+            "second",
+            [*SERVER_FIRST, "-p", str(free_port())],
+            self.folder_of(two),
+            "--port",
+            "host",
+        )
         self.assertNotEqual(second.wait(30), 0)
         self.assertIn("RoCEv2 has this one port", second.output())
 
@@ -162,7 +189,9 @@ class NetworksTest(HostsTest):
     def test_a_program_follows_addresses_and_the_link(self):
         self.require("ibv_asyncwatch")
         host, other = self.hosts()
-        watch = self.start_nic_on(host, "ibv_asyncwatch", ["ibv_asyncwatch", "-d", "urnic0"], ["--port", "host"])
+        watch = self.start_nic_on(
+            host, "ibv_asyncwatch", ["ibv_asyncwatch", "-d", "urnic0"], ["--port", "host"]
+        )
         hears = lambda event, count=1: wait_until(lambda: watch.output().count(event) >= count, 10)
         self.assertTrue(hears("async_fd") or hears("async event"), watch.describe())
         self.on(host, "addr add 10.79.8.1/24 dev cable")
@@ -179,15 +208,20 @@ class NetworksTest(HostsTest):
     def test_ids_of_rdma_cm_hear_that_their_interface_has_another_mac(self):
         self.require("rping")
         here, there = self.hosts()
-        server = self.start_nic_on(there, "server", ["rping", "-s", "-a", self.THERE, "-C", "1"], ["--port", "host"])
+        server = self.start_nic_on(
+            there, "server", ["rping", "-s", "-a", self.THERE, "-C", "1"], ["--port", "host"]
+        )
         self.wait_for_rdma_cm(server)
         self.on(there, "link set other address 02:00:00:00:47:11")
-        self.assertTrue(wait_until(lambda: "RDMA_CM_EVENT_ADDR_CHANGE" in server.output(), 10), server.describe())
+        self.assertTrue(
+            wait_until(lambda: "RDMA_CM_EVENT_ADDR_CHANGE" in server.output(), 10), server.describe()
+        )
 
     # --- Translated addresses ---
 
     def translate(self, host, address):
-        """From now on, what `host` sends to the RoCE port comes from that address of its own, as behind a NAT."""
+        """From now on, what `host` sends to the RoCE port comes from that address of its own, as behind a
+        NAT."""
         self.require("nft")
         self.on(host, f"addr add {address}/24 dev cable")
         rules = f"""table ip urnic_test {{
@@ -201,8 +235,12 @@ class NetworksTest(HostsTest):
         here, there = self.hosts()
         self.translate(here, "10.79.0.99")
         answering = self.start_on(there, "answering", [harness.STAGE.urnic, "doctor", "--answer"])
-        self.assertTrue(wait_until(lambda: "answering" in answering.output(), harness.START_TIMEOUT), answering.describe())
-        doctor = self.start_on(here, "doctor", [harness.STAGE.urnic, "doctor", "--json", "--peer", self.THERE])
+        self.assertTrue(
+            wait_until(lambda: "answering" in answering.output(), harness.START_TIMEOUT), answering.describe()
+        )
+        doctor = self.start_on(
+            here, "doctor", [harness.STAGE.urnic, "doctor", "--json", "--peer", self.THERE]
+        )
         self.expect_end(doctor, timeout=60, code=1)
         way = json.loads(doctor.output())["findings"][-1]
         self.assertEqual(way["verdict"], "problem")

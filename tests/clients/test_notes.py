@@ -26,7 +26,12 @@ def transport_of(frame):
     packet = parts[2]
     opcode = packet[0]
     syndrome = packet[12] if opcode == ACKNOWLEDGE else None
-    return opcode, struct.unpack("!I", packet[4:8])[0] & 0xFFFFFF, struct.unpack("!I", packet[8:12])[0] & 0xFFFFFF, syndrome
+    return (
+        opcode,
+        struct.unpack("!I", packet[4:8])[0] & 0xFFFFFF,
+        struct.unpack("!I", packet[8:12])[0] & 0xFFFFFF,
+        syndrome,
+    )
 
 
 def repeats(frames):
@@ -51,13 +56,19 @@ class Notes(ClientTest):
         self.require(command[0])
         files = [self.runtime / "server.pcapng", self.runtime / "client.pcapng"]
         plain = [self.runtime / "server.pcap", self.runtime / "client.pcap"]
-        self.run_pair(*command, nics=[["--record", file, "--pcap", other, *options] for file, other in zip(files, plain)])
+        self.run_pair(
+            *command,
+            nics=[["--record", file, "--pcap", other, *options] for file, other in zip(files, plain)],
+        )
         ends = []
         for file, other in zip(files, plain):
             entries = pcapng.read(file)
             frames = [entry for entry in entries if isinstance(entry, pcapng.Frame)]
             notes = [entry for entry in entries if not isinstance(entry, pcapng.Frame)]
-            self.assertEqual(collections.Counter(frame.bytes for frame in frames), collections.Counter(bytes(frame) for frame in icrc.read_pcap(other)))
+            self.assertEqual(
+                collections.Counter(frame.bytes for frame in frames),
+                collections.Counter(bytes(frame) for frame in icrc.read_pcap(other)),
+            )
             ends.append((file, frames, notes))
         return ends
 
@@ -68,7 +79,9 @@ class Notes(ClientTest):
         for _, frames, notes in self.record():
             self.assertEqual([frame.comment for frame in frames if frame.comment], [])
             posts = collections.Counter(note["wr_id"] for note in self.notes_of(notes, "post_send"))
-            sent = collections.Counter(note["wr_id"] for note in self.notes_of(notes, "completion") if note["queue"] == "send")
+            sent = collections.Counter(
+                note["wr_id"] for note in self.notes_of(notes, "completion") if note["queue"] == "send"
+            )
             self.assertEqual(posts, sent)
             self.assertEqual(sum(posts.values()), 200)
             receives = [note for note in self.notes_of(notes, "completion") if note["queue"] == "receive"]
@@ -97,13 +110,23 @@ class Notes(ClientTest):
         for _, frames, notes in self.record("--fault", "loss=0.05,seed=3"):
             again = repeats(frames)
             total += len(again)
-            self.assertEqual([frame.number for frame in again], [frame.number for frame in frames if frame.comment.startswith("sent again: ")])
+            self.assertEqual(
+                [frame.number for frame in again],
+                [frame.number for frame in frames if frame.comment.startswith("sent again: ")],
+            )
             timeouts = [note["time_ns"] for note in self.notes_of(notes, "ack_timeout")]
-            naks = [frame.time_ns for frame in frames if frame.is_received and (transport_of(frame.bytes) or (0, 0, 0, None))[3] == SEQUENCE_NAK]
+            naks = [
+                frame.time_ns
+                for frame in frames
+                if frame.is_received and (transport_of(frame.bytes) or (0, 0, 0, None))[3] == SEQUENCE_NAK
+            ]
             for frame in again:
                 reason = frame.comment.removeprefix("sent again: ")
                 causes = {"local_ack_timeout_err": timeouts, "packet_seq_err": naks}[reason]
-                self.assertTrue(any(time <= frame.time_ns for time in causes), f"frame {frame.number}: {frame.comment}, but before it there was none")
+                self.assertTrue(
+                    any(time <= frame.time_ns for time in causes),
+                    f"frame {frame.number}: {frame.comment}, but before it there was none",
+                )
         self.assertGreater(total, 10)
 
     def test_name_the_counter_of_what_is_dropped(self):
@@ -126,8 +149,21 @@ class Notes(ClientTest):
         if not dissection.is_available():
             self.skipTest("tshark is not installed")
         for file, frames, _ in self.record("--fault", "loss=0.05,seed=3"):
-            fields = ["-T", "fields", "-E", "separator=|", "-e", "frame.number", "-e", "frame.comment", "-e", "frame.time_epoch"]
-            lines = subprocess.run(["tshark", "-r", file, *fields], capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+            fields = [
+                "-T",
+                "fields",
+                "-E",
+                "separator=|",
+                "-e",
+                "frame.number",
+                "-e",
+                "frame.comment",
+                "-e",
+                "frame.time_epoch",
+            ]
+            lines = subprocess.run(
+                ["tshark", "-r", file, *fields], capture_output=True, text=True, timeout=120, check=True
+            ).stdout.splitlines()
             seen = {}
             for line in lines:
                 number, comment, time = line.split("|")
@@ -154,10 +190,18 @@ class Notes(ClientTest):
         notes = [entry for entry in pcapng.read(file) if not isinstance(entry, pcapng.Frame)]
         (status,) = {note["status"] for note in self.notes_of(notes, "completion")} - {"WR_FLUSH_ERR"}
         self.assertEqual(status, "RETRY_EXC_ERR")
-        self.assertEqual([note["state"] for note in self.notes_of(notes, "state") if "state" in note], ["ERR"])
+        self.assertEqual(
+            [note["state"] for note in self.notes_of(notes, "state") if "state" in note], ["ERR"]
+        )
 
     def test_are_judged_like_any_recording(self):
         (file, _, _), _ = self.record()
-        result = subprocess.run([harness.STAGE.urnic, "check", "--json", file], capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(
+            [harness.STAGE.urnic, "check", "--json", file],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertEqual(json.loads(result.stdout)[0]["verdict"], "clean")

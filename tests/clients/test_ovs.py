@@ -1,5 +1,6 @@
-"""NICs of two hosts at switches that are not ours: each host, a network namespace, has Open vSwitch with the DPDK datapath, and a VXLAN
-tunnel leads over the cable between them. Needs root; the programs with a NIC have no privilege. Not part of the stage "clients"."""
+"""NICs of two hosts at switches that are not ours: each host, a network namespace, has Open vSwitch with
+the DPDK datapath, and a VXLAN tunnel leads over the cable between them. Needs root; the programs with a
+NIC have no privilege. Not part of the stage "clients"."""
 import os
 import tempfile
 
@@ -18,7 +19,8 @@ ENDS_WITH_US = ["setpriv", "--pdeathsig", "KILL"]
 LINK_MTU = 1500 - TUNNEL_BYTES  # over an ordinary cable: RDMA's MTU is 1024 then
 FULL_LINK_MTU = 4200  # what urnic has by itself: RDMA's MTU is 4096
 KEY = 79
-# Of 2 s, seven times: on a crowded machine a switch takes some seconds to come back. The code is InfiniBand's.
+# Of 2 s, seven times: on a crowded machine a switch takes some seconds to come back. The code is
+# InfiniBand's.
 LONG_TIMEOUT = 19
 PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 # As many packets without a repetition as the ring of a NIC holds, which may get no processor for long.
@@ -69,12 +71,20 @@ class OvsTest(HostsTest):
         return super().start_on(host, name, [*ENDS_WITH_US, *command])
 
     def sides(self, nics=1, link_mtu=LINK_MTU):
-        """Two hosts with so many NICs each. Programs meet over TCP on a cable beside the one that the switches have."""
+        """Two hosts with so many NICs each. Programs meet over TCP on a cable beside the one that the
+        switches have."""
         here, there = self.hosts()
         cable_mtu = link_mtu + TUNNEL_BYTES
-        self.on(here, f"link add wire mtu {cable_mtu} type veth peer name wire mtu {cable_mtu} netns {there[-1]}", "link set wire up")
+        self.on(
+            here,
+            f"link add wire mtu {cable_mtu} type veth peer name wire mtu {cable_mtu} netns {there[-1]}",
+            "link set wire up",
+        )
         self.on(there, "link set wire up")
-        sides = [Side(host, address, self.switch(number, host)) for number, (host, address) in enumerate(((here, self.HERE), (there, self.THERE)))]
+        sides = [
+            Side(host, address, self.switch(number, host))
+            for number, (host, address) in enumerate(((here, self.HERE), (there, self.THERE)))
+        ]
         tunnel_ends = ("172.31.79.1", "172.31.79.2")
         for side, own, other in zip(sides, tunnel_ends, reversed(tunnel_ends)):
             side.switch.connect("wire", link_mtu + TUNNEL_BYTES, own, other, KEY)
@@ -85,20 +95,29 @@ class OvsTest(HostsTest):
         return sides
 
     def warm_up(self, sides):
-        """Has both switches make their packet buffers, which takes them a second or more of a busy processor: with the first NIC that is
-        there, which has no peer."""
+        """Has both switches make their packet buffers, which takes them a second or more of a busy
+        processor: with the first NIC that is there, which has no peer."""
         self.require("ibv_rc_pingpong")
         words = ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1"]
-        first = [(side, nic, self.start_nic_on(side.host, "first", [*words, "-p", free_port()], nic)) for side in sides for nic in side.nics]
+        first = [
+            (side, nic, self.start_nic_on(side.host, "first", [*words, "-p", free_port()], nic))
+            for side in sides
+            for nic in side.nics
+        ]
         for side, nic, process in first:
             path = nic[1].removeprefix("vhost:").removesuffix(",front")
-            if not wait_until(lambda: side.switch.has_connected(path) or not process.is_running(), 30, 0.02) or not process.is_running():
+            if (
+                not wait_until(lambda: side.switch.has_connected(path) or not process.is_running(), 30, 0.02)
+                or not process.is_running()
+            ):
                 self.fail_with("the switch does not connect to a NIC", process)
             process.kill()
             self.processes.remove(process)
 
     def switch(self, number, host):
-        start = lambda name, words, environment: self.start_plain(f"{name} {number}", words, environment, privileged=True)
+        start = lambda name, words, environment: self.start_plain(
+            f"{name} {number}", words, environment, privileged=True
+        )
         switch = OpenVswitch(start, host, tempfile.mkdtemp(dir=self.runtime), number)
         switch.boot()
         return switch
@@ -117,7 +136,9 @@ class OvsTest(HostsTest):
         words = [*words, "-p", port]
         server = self.start_nic_on(server_side.host, "server", words, [*server_side.nics[0], *options[1]])
         self.wait_for_listener(server, port)
-        client = self.start_nic_on(client_side.host, "client", [*words, server_side.address], [*client_side.nics[0], *options[0]])
+        client = self.start_nic_on(
+            client_side.host, "client", [*words, server_side.address], [*client_side.nics[0], *options[0]]
+        )
         return client, server
 
     def run_pair_on(self, sides, *words, options=((), ())):
@@ -136,16 +157,29 @@ class OvsTest(HostsTest):
 
     def start_all_to_all(self, sides, rounds, options=()):
         """A program for each NIC, each with a connection to all others."""
-        places = [(side, nic) for pair in zip(*(side.nics for side in sides)) for side, nic in zip(sides, pair)]
-        words = [harness.STAGE.program("all_to_all"), "--size", len(places), "--port", free_port(), "--rounds", rounds]
+        places = [
+            (side, nic) for pair in zip(*(side.nics for side in sides)) for side, nic in zip(sides, pair)
+        ]
+        words = [
+            harness.STAGE.program("all_to_all"),
+            "--size",
+            len(places),
+            "--port",
+            free_port(),
+            "--rounds",
+            rounds,
+        ]
         words += ["--host", sides[0].address, *options]
         return [
-            self.start_nic_on(side.host, f"rank {rank}", [*words, "--rank", rank], nic) for rank, (side, nic) in enumerate(places)
+            self.start_nic_on(side.host, f"rank {rank}", [*words, "--rank", rank], nic)
+            for rank, (side, nic) in enumerate(places)
         ]
 
     def expect_all_to_all(self, ranks):
         failed = lambda: [process for process in ranks if process.popen.poll() not in (None, 0)]
-        if not wait_until(lambda: failed() or not any(process.is_running() for process in ranks), 120, pause=0.02):
+        if not wait_until(
+            lambda: failed() or not any(process.is_running() for process in ranks), 120, pause=0.02
+        ):
             self.fail_with("not all programs ended in time")
         if failed():
             self.fail_with("a program failed", *failed())
@@ -165,7 +199,9 @@ class Programs(OvsTest):
         sides = self.sides()
         for gid in (0, 1, 2):  # link-local, IPv4, IPv6
             with self.subTest(gid=gid):
-                self.run_pair_on(sides, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "20000", "-n", "50")
+                self.run_pair_on(
+                    sides, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "20000", "-n", "50"
+                )
 
     def test_perftest(self):
         sides = self.sides()
@@ -225,7 +261,9 @@ class Frames(OvsTest):
 
     def record_cable(self, link_mtu, rdma_mtu):
         sides = self.sides(link_mtu=link_mtu)
-        outside = self.recorded(sides[0].host, "wire", f"udp port {vxlan.PORT}", lambda: self.run_pair_on(sides, *self.RUN))
+        outside = self.recorded(
+            sides[0].host, "wire", f"udp port {vxlan.PORT}", lambda: self.run_pair_on(sides, *self.RUN)
+        )
         inside = f"{self.runtime}/inside.pcap"
         lengths = vxlan.write_unwrapped(outside, inside, KEY)
         os.chmod(inside, 0o644)
@@ -241,7 +279,8 @@ class Frames(OvsTest):
 
 
 class Restarts(OvsTest):
-    """A switch is killed, and comes back, while programs run: what was lost is sent again, and everything arrives once and as it was."""
+    """A switch is killed, and comes back, while programs run: what was lost is sent again, and everything
+    arrives once and as it was."""
 
     def restart(self, side):
         side.switch.kill()
@@ -259,13 +298,15 @@ class Restarts(OvsTest):
             self.fail_with("nothing goes through the tunnel")
 
     def restart_below(self, sides, processes):
-        """Restarts the switches one after the other while programs run; there is traffic before and after each restart."""
+        """Restarts the switches one after the other while programs run; there is traffic before and after
+        each restart."""
         for side in sides:
             self.wait_for_traffic(sides[0])
             timeouts = self.timeouts()
             self.restart(side)
             self.wait_for_traffic(sides[0])
-            # What was on its way when the switch ended may go through the tunnel before the ACK timers run out.
+            # What was on its way when the switch ended may go through the tunnel before the ACK timers run
+            # out.
             self.assertTrue(wait_until(lambda: self.timeouts() > timeouts, 30, 0.05), "no packet was lost")
         self.assertTrue(all(process.is_running() for process in processes), "the programs ended before")
 

@@ -1,4 +1,5 @@
-"""What programs see of the device without libibverbs: files below /sys and /dev, by every function that finds them."""
+"""What programs see of the device without libibverbs: files below /sys and /dev, by every function that finds
+them."""
 import subprocess
 
 import harness
@@ -75,7 +76,17 @@ class Paths(ClientTest):
         self.assertIn("NotFound", process.output())
 
     def test_a_nested_run_shows_its_own_device(self):
-        inner = [str(harness.STAGE.urnic), "run", "--port", "loopback", "--ip", "10.9.9.9/24", "--", "cat", f"{DEVICE}/ports/1/gids/1"]
+        inner = [
+            str(harness.STAGE.urnic),
+            "run",
+            "--port",
+            "loopback",
+            "--ip",
+            "10.9.9.9/24",
+            "--",
+            "cat",
+            f"{DEVICE}/ports/1/gids/1",
+        ]
         process = self.start("outer", inner, ["--port", "loopback", "--ip", "10.1.1.1/24"])
         self.expect_end(process, timeout=30)
         self.assertIn("ffff:0a09:0909", process.output())
@@ -83,7 +94,9 @@ class Paths(ClientTest):
     def container(self, name, script):
         """A shell as the first process of a PID namespace of its own, with this test's runtime folder."""
         command = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", "--", "sh", "-c", script])
-        return self.start_plain(name, ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command], privileged=True)
+        return self.start_plain(
+            name, ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command], privileged=True
+        )
 
     def test_containers_that_share_the_folder_see_a_device_each(self):
         self.require("unshare")
@@ -116,7 +129,9 @@ class Paths(ClientTest):
         port = free_port()
         server = self.start("server", [*ucx.perftest(), "-p", str(port)], environment=environment)
         self.wait_for_listener(server, port)
-        client = self.start("client", [*ucx.perftest(), "127.0.0.1", "-p", str(port), *options], environment=environment)
+        client = self.start(
+            "client", [*ucx.perftest(), "127.0.0.1", "-p", str(port), *options], environment=environment
+        )
         self.expect_end(client, timeout=60)
         if "Final:" not in client.output():
             self.fail_with("no result")

@@ -1,4 +1,5 @@
-"""The perftest programs: each option in a run of its own. What they measure is not judged, that they finish is."""
+"""The perftest programs: each option in a run of its own. What they measure is not judged, that they finish
+is."""
 import re
 
 from harness import ClientTest
@@ -33,12 +34,20 @@ for _program in ("ib_send_bw", "ib_read_bw"):
     _add(_program, "-e")
 for _program in ("ib_send_lat", "ib_write_lat", "ib_read_lat"):
     _add(_program)
-_add("ib_write_bw", "-n", "200", environment={"URNIC_PROGRESS": "thread"}, name="ib_write_bw_progress_by_thread")
+_add(
+    "ib_write_bw",
+    "-n",
+    "200",
+    environment={"URNIC_PROGRESS": "thread"},
+    name="ib_write_bw_progress_by_thread",
+)
 _add("ib_write_bw", "-n", "200", nics=(["--fault", "loss=0.005,seed=5"], []), name="ib_write_bw_frames_lost")
 
-# A message for which no receive is posted is lost, and the server waits for it: so there is one for each from the start.
+# A message for which no receive is posted is lost, and the server waits for it: so there is one for each from
+# the start.
 _add("ib_send_bw", "-c", "UC", "-n", "500", "-r", "512")
-# Datagrams between programs of one host wait in a socket's buffer while the receiver is busy: all of these fit.
+# Datagrams between programs of one host wait in a socket's buffer while the receiver is busy: all of these
+# fit.
 _add("ib_send_bw", "-c", "UD", "-n", "100", "-s", "1024", "-r", "128")
 for _service in ("UC", "UD"):
     _add("ib_send_lat", "-c", _service)

@@ -1,5 +1,5 @@
-"""The ping-pongs of ibverbs-utils: ibv_rc_pingpong from one byte to a megabyte, polling and sleeping, and three hundred times in a
-row; and the programs for the other services."""
+"""The ping-pongs of ibverbs-utils: ibv_rc_pingpong from one byte to a megabyte, polling and sleeping, and
+three hundred times in a row; and the programs for the other services."""
 import random
 import re
 
@@ -50,7 +50,9 @@ for _options in ([], ["-e"]):
 _add("ipv6", gid=2, nics=(["--ip6", "fd00::1/64"], ["--ip6", "fd00::2/64"]))([])
 _add("addresses_of_ones_own", nics=(["--ip", "192.168.9.1/24"], ["--ip", "192.168.9.2/24"]))([])
 _add("link_mtu_1500", nics=(["--mtu", "1500"], ["--mtu", "1500"]))(["-c", "-s", 100000])
-_add("one_percent_of_frames_lost", nics=(["--fault", "loss=0.01,seed=3"], []))(["-c", "-n", 300, "-s", 100000])
+_add("one_percent_of_frames_lost", nics=(["--fault", "loss=0.01,seed=3"], []))(
+    ["-c", "-n", 300, "-s", 100000]
+)
 for _service, _options in (
     ("uc", []),
     ("uc", ["-e"]),

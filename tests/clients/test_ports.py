@@ -22,7 +22,9 @@ class Ports(ClientTest):
         self.wait_for_listener(other, port)
         wire = ["--port", f"vhost:{self.runtime}/wire.sock"]
         self.run_pair(*PINGPONG, nics=(wire, wire))
-        client = self.start("other client", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(port), "127.0.0.1"])
+        client = self.start(
+            "other client", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(port), "127.0.0.1"]
+        )
         self.expect_end(client)
         self.expect_end(other)
 
@@ -39,7 +41,8 @@ class Ports(ClientTest):
 
 
 class AfXdp(ClientTest):
-    """A pair of virtual interfaces in a network namespace of the test's own, each with an XDP program of a NIC: needs root."""
+    """A pair of virtual interfaces in a network namespace of the test's own, each with an XDP program of a
+    NIC: needs root."""
 
     LARGEST_MTU = 3442
 
@@ -55,7 +58,9 @@ class AfXdp(ClientTest):
         return inside
 
     def shown(self, inside, interface):
-        return subprocess.run([*inside, "ip", "link", "show", interface], capture_output=True, text=True).stdout
+        return subprocess.run(
+            [*inside, "ip", "link", "show", interface], capture_output=True, text=True
+        ).stdout
 
     def refusal(self, inside, *words, privileged=True):
         """The one line that `urnic run` says in place of running a program."""
@@ -67,7 +72,10 @@ class AfXdp(ClientTest):
         return process.output()
 
     def test_pingpongs(self):
-        others = (["ibv_uc_pingpong", "-d", "urnic0", "-g", "1", "-n", "100"], ["ibv_ud_pingpong", "-d", "urnic0", "-g", "1", "-s", "1024"])
+        others = (
+            ["ibv_uc_pingpong", "-d", "urnic0", "-g", "1", "-n", "100"],
+            ["ibv_ud_pingpong", "-d", "urnic0", "-g", "1", "-s", "1024"],
+        )
         inside = self.run_pairs(PINGPONG, [*PINGPONG, "-e"], *others)
         self.assertNotIn("xdp", self.shown(inside, "left"))
 
@@ -82,7 +90,12 @@ class AfXdp(ClientTest):
         )
 
     def test_a_cable_that_loses_frames(self):
-        self.run_pairs(PINGPONG, ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-s", "65536", "-n", "40"], mtu=1500, options=["--fault", "loss=0.01,seed=5"])
+        self.run_pairs(
+            PINGPONG,
+            ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-s", "65536", "-n", "40"],
+            mtu=1500,
+            options=["--fault", "loss=0.01,seed=5"],
+        )
 
     def test_the_other_end_has_af_packet(self):
         self.run_pairs(PINGPONG, [*PINGPONG, "-e"], mtu=1500, far="af_packet:right")
@@ -91,19 +104,38 @@ class AfXdp(ClientTest):
         self.require("ibv_rc_pingpong")
         inside = self.network_namespace(mtu=1500)
         port = harness.free_port()
-        server = self.start("server", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(port)], self.nics()[0], privileged=True, inside=inside)
-        self.assertTrue(wait_until(lambda: "xdp" in self.shown(inside, "left"), harness.START_TIMEOUT), server.describe())
+        server = self.start(
+            "server",
+            ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(port)],
+            self.nics()[0],
+            privileged=True,
+            inside=inside,
+        )
+        self.assertTrue(
+            wait_until(lambda: "xdp" in self.shown(inside, "left"), harness.START_TIMEOUT), server.describe()
+        )
         # A second NIC has no place there.
-        refused = self.start("second", ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1"], ["--ip", "10.78.3.3/24", "--port", "af_xdp:left"], privileged=True, inside=inside)
+        refused = self.start(
+            "second",
+            ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1"],
+            ["--ip", "10.78.3.3/24", "--port", "af_xdp:left"],
+            privileged=True,
+            inside=inside,
+        )
         self.assertNotEqual(refused.wait(20), 0)
         self.assertIn("network interface left: another", refused.output())
         server.kill()
-        self.assertTrue(wait_until(lambda: "xdp" not in self.shown(inside, "left"), 10), self.shown(inside, "left"))
+        self.assertTrue(
+            wait_until(lambda: "xdp" not in self.shown(inside, "left"), 10), self.shown(inside, "left")
+        )
 
     def test_what_it_needs_is_said_before_the_program_runs(self):
         inside = self.network_namespace(mtu=1500)
         self.assertIn("nosuch0", self.refusal(inside, "--port", "af_xdp:nosuch0"))
-        self.assertIn("CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW", self.refusal(inside, "--port", "af_xdp:left", privileged=False))
+        self.assertIn(
+            "CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW",
+            self.refusal(inside, "--port", "af_xdp:left", privileged=False),
+        )
         subprocess.run([*inside, "ip", "link", "set", "right", "mtu", "3443"], check=True)
         subprocess.run([*inside, "ip", "link", "set", "left", "mtu", "3443"], check=True)
         self.assertIn("ip link set left mtu 3442", self.refusal(inside, "--port", "af_xdp:left"))
@@ -120,7 +152,9 @@ class WayToAPeer(HostsTest):
 
     def answer(self, host):
         process = self.doctor(host, "--answer")
-        self.assertTrue(wait_until(lambda: "answering" in process.output(), harness.START_TIMEOUT), process.describe())
+        self.assertTrue(
+            wait_until(lambda: "answering" in process.output(), harness.START_TIMEOUT), process.describe()
+        )
         return process
 
     def way(self, host, peer, code=0):
@@ -133,7 +167,11 @@ class WayToAPeer(HostsTest):
         self.answer(there)
         for peer in ("10.79.0.2", "fd79::2"):
             way = self.way(here, peer)
-            self.assertEqual((way["verdict"], way["address"], way["bytes_there"], way["bytes_back"]), ("ok", peer, 1500, 1500), way)
+            self.assertEqual(
+                (way["verdict"], way["address"], way["bytes_there"], way["bytes_back"]),
+                ("ok", peer, 1500, 1500),
+                way,
+            )
 
     def test_a_cable_that_swallows_large_packets(self):
         here, there = self.hosts(mtu_here=4200, mtu_there=1400)
@@ -156,5 +194,9 @@ class WayToAPeer(HostsTest):
         self.assertIn("Address already in use; 'urnic doctor' tells who has it", second.output())
         process = self.doctor(here, "--json")
         self.expect_end(process, timeout=30)
-        held = [finding for finding in json.loads(process.output())["findings"] if finding["check"] == "UDP port 4791"]
+        held = [
+            finding
+            for finding in json.loads(process.output())["findings"]
+            if finding["check"] == "UDP port 4791"
+        ]
         self.assertEqual(held[0]["verdict"], "note")

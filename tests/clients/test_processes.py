@@ -1,4 +1,5 @@
-"""Several processes of one `urnic run`: each has a NIC of its own, whatever its parent did with the descriptors."""
+"""Several processes of one `urnic run`: each has a NIC of its own, whatever its parent did with the
+descriptors."""
 import os
 import re
 import signal
@@ -28,7 +29,9 @@ class Processes(ClientTest):
         """What a pair of ping-pongs says that a single `urnic run` has started."""
         self.require("ibv_rc_pingpong")
         port = harness.free_port()
-        process = self.start("pair", ["python3", "-c", PAIR, descriptors, *PINGPONG, "-p", str(port)], options)
+        process = self.start(
+            "pair", ["python3", "-c", PAIR, descriptors, *PINGPONG, "-p", str(port)], options
+        )
         self.wait_for_listener(process, port)
         (self.runtime / "ready").touch()
         self.expect_end(process, timeout=30)
@@ -68,7 +71,10 @@ class Processes(ClientTest):
 
     def test_one_after_the_other_they_are_the_same_nic(self):
         self.require("ibv_devinfo")
-        process = self.start("python3", ["python3", "-c", "import subprocess\nfor i in 'ab': subprocess.run(['ibv_devinfo', '-v'])"])
+        process = self.start(
+            "python3",
+            ["python3", "-c", "import subprocess\nfor i in 'ab': subprocess.run(['ibv_devinfo', '-v'])"],
+        )
         self.expect_end(process, timeout=30)
         addresses = re.findall(r"GID\[ *1\]:\s+(\S+)", process.output())
         self.assertEqual(len(addresses), 2)
@@ -79,7 +85,10 @@ class Processes(ClientTest):
         self.require("ibv_rc_pingpong")
         port = harness.free_port()
         child = f"echo $URNIC_IP $$; exec {' '.join(PINGPONG)} -p {port}"
-        launcher = self.start("launcher", ["python3", "-c", "import subprocess, sys; subprocess.Popen(sys.argv[1:])", "sh", "-c", child])
+        launcher = self.start(
+            "launcher",
+            ["python3", "-c", "import subprocess, sys; subprocess.Popen(sys.argv[1:])", "sh", "-c", child],
+        )
         self.expect_end(launcher, timeout=30)
         self.assertTrue(wait_until(lambda: "\n" in launcher.output(), 20))
         address, orphan = launcher.output().split()

@@ -9,14 +9,19 @@ ADDRESSES = ["-j", "10.9.0.2", "-J", "10.9.0.1", "-k", "1000", "-K", "2000"]
 
 class RawPacket(ClientTest):
     def bandwidth(self, server_options=(), *options):
-        """The two know nothing of each other except the frames. So the client, which sends even if no server listens,
-        goes on for long enough; the server measures half a second from its first frame on, and never ends if there is none."""
+        """The two know nothing of each other except the frames. So the client, which sends even if no
+        server listens, goes on for long enough; the server measures half a second from its first frame on,
+        and never ends if there is none."""
         self.require("raw_ethernet_bw")
         program = ["raw_ethernet_bw", "-d", "urnic0", "-s", "1024", *options]
         server = self.start(
-            "server", [*program, "--server", "-B", SERVER, "-E", CLIENT, "-D", "1", *server_options], ["--mac", SERVER]
+            "server",
+            [*program, "--server", "-B", SERVER, "-E", CLIENT, "-D", "1", *server_options],
+            ["--mac", SERVER],
         )
-        client = self.start("client", [*program, "--client", "-B", CLIENT, "-E", SERVER, "-D", "3"], ["--mac", CLIENT])
+        client = self.start(
+            "client", [*program, "--client", "-B", CLIENT, "-E", SERVER, "-D", "3"], ["--mac", CLIENT]
+        )
         for process in (client, server):
             self.expect_end(process)
             rates = re.findall(r"^ *1024 +\d+ .* ([\d.]+) *$", process.output(), re.MULTILINE)

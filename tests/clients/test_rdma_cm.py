@@ -1,5 +1,5 @@
-"""Programs that connect by rdma_cm, over the distribution's own librdmacm, where more is to be seen than that server and client
-end well: lines/cm_table.py has the rest."""
+"""Programs that connect by rdma_cm, over the distribution's own librdmacm, where more is to be seen than
+that server and client end well: lines/cm_table.py has the rest."""
 import filecmp
 import glob
 import os
@@ -13,7 +13,8 @@ from harness import wait_until
 
 class Groups(CmPairTest):
     def test_mckey(self):
-        """Both are members. What is sent before the receiver has joined would be lost; it says so, line by line by stdbuf."""
+        """Both are members. What is sent before the receiver has joined would be lost; it says so, line by
+        line by stdbuf."""
         self.require("mckey", "stdbuf")
         words = ["mckey", "-m", "239.1.1.1", "-C", "100"]
         receiver = self.start("receiver", ["stdbuf", "-oL", *words, "-b", SERVER], ["--ip", f"{SERVER}/24"])
@@ -26,9 +27,16 @@ class Groups(CmPairTest):
 
 class Addresses(CmPairTest):
     def test_an_ipv4_address_in_the_form_of_ipv6(self):
-        """As getaddrinfo() gives it on a host without IPv4; the NICs have addresses of both kinds. Either end may write it so."""
-        for server, client in ((SERVER, f"::ffff:{SERVER}"), (f"::ffff:{SERVER}", SERVER), ("::", f"::ffff:{SERVER}")):
-            self.run_cm_pair(["rping", "-s", "-a", server, "-C", 5, "-V"], ["rping", "-c", "-a", client, "-C", 5, "-V"])
+        """As getaddrinfo() gives it on a host without IPv4; the NICs have addresses of both kinds. Either end
+        may write it so."""
+        for server, client in (
+            (SERVER, f"::ffff:{SERVER}"),
+            (f"::ffff:{SERVER}", SERVER),
+            ("::", f"::ffff:{SERVER}"),
+        ):
+            self.run_cm_pair(
+                ["rping", "-s", "-a", server, "-C", 5, "-V"], ["rping", "-c", "-a", client, "-C", 5, "-V"]
+            )
 
 
 class Failures(CmPairTest):
@@ -42,7 +50,9 @@ class Failures(CmPairTest):
 
     def start_rping_server(self, *options):
         self.require("rping")
-        server = self.start("server", ["rping", "-s", "-P", "-a", SERVER, "-S", "100", *options], ["--ip", f"{SERVER}/24"])
+        server = self.start(
+            "server", ["rping", "-s", "-P", "-a", SERVER, "-S", "100", *options], ["--ip", f"{SERVER}/24"]
+        )
         self.wait_for_cm_listener(server)
         return server
 
@@ -57,7 +67,9 @@ class Failures(CmPairTest):
         self.assertIn("RDMA_CM_EVENT_ADDR_ERROR", said)
 
     def test_an_address_of_another_nic_cannot_be_bound(self):
-        self.assertIn("Cannot assign requested address", self.client_says("rping", "-s", "-a", "10.99.0.77", "-C", 1))
+        self.assertIn(
+            "Cannot assign requested address", self.client_says("rping", "-s", "-a", "10.99.0.77", "-C", 1)
+        )
 
     def test_a_server_serves_eight_clients_at_once_and_survives_the_death_of_some(self):
         server = self.start_rping_server()
@@ -103,7 +115,16 @@ class Many(CmPairTest):
         host = self.own_host()  # has the addresses for TCP
 
         def start(name, nic, *options):
-            words = [harness.STAGE.urnic, "run", *harness.nic_options(nic), "--", "cmtime", "-c", "200", *options]
+            words = [
+                harness.STAGE.urnic,
+                "run",
+                *harness.nic_options(nic),
+                "--",
+                "cmtime",
+                "-c",
+                "200",
+                *options,
+            ]
             return self.start_plain(name, [*host, *harness.STAGE.drop_privilege(words)], privileged=True)
 
         server = start("server", NICS[0], "-b", SERVER)
@@ -123,8 +144,8 @@ class Many(CmPairTest):
             client = self.start(f"client {number}", [*words, "client", SERVER, 7000, 1000], NICS[1])
             self.expect_end(client, 120)
             self.expect_listener_only(server)
-        # The first thousands have made what stays: what is remembered of connections for a while, and room for it. A connection that left a
-        # hundred bytes would be seen.
+        # The first thousands have made what stays: what is remembered of connections for a while, and room
+        # for it. A connection that left a hundred bytes would be seen.
         self.assertLess(own_kilobytes(server) - before, 100)
         self.assertTrue(wait_until(lambda: count_links(server) == 0, 10), "a direct link is left")
 
@@ -139,7 +160,8 @@ class Many(CmPairTest):
 
 
 def own_kilobytes(process):
-    """Its memory, without what it shares with the other end of a wire: that is as large as it is, and touched bit by bit."""
+    """Its memory, without what it shares with the other end of a wire: that is as large as it is, and touched
+    bit by bit."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status).group(1))
 
@@ -150,12 +172,17 @@ def count_links(process):
 
 class Sockets(CmPairTest):
     def test_iperf_over_rsockets(self):
-        """An ordinary program of TCP, whose socket calls librspreload leads to rsockets. It would turn to TCP where those fail."""
+        """An ordinary program of TCP, whose socket calls librspreload leads to rsockets. It would turn to TCP
+        where those fail."""
         self.require("iperf")
         library = next(iter(sorted(glob.glob("/usr/lib/*/rsocket/librspreload.so"))), None)
         if library is None:
             self.skipTest("librspreload.so is not installed (tools/install-packages clients)")
-        iperf = lambda *words: ["sh", "-c", f'LD_PRELOAD="$LD_PRELOAD:{library}" exec iperf {" ".join(words)}']
+        iperf = lambda *words: [
+            "sh",
+            "-c",
+            f'LD_PRELOAD="$LD_PRELOAD:{library}" exec iperf {" ".join(words)}',
+        ]
         server = self.start("server", iperf("-s", "-P", "1", "-B", SERVER), NICS[0])
         self.wait_for_cm_listener(server)
         client = self.start("client", iperf("-c", SERVER, "-t", "2"), NICS[1])

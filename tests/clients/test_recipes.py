@@ -1,4 +1,5 @@
-"""The scripts of tools/deployment/recipes, each in a network of its own: other people's programs, and what was recorded of them."""
+"""The scripts of tools/deployment/recipes, each in a network of its own: other people's programs, and what
+was recorded of them."""
 import os
 import re
 
@@ -6,7 +7,12 @@ import harness
 from harness import ClientTest
 
 RECIPES = harness.PROJECT / "tools/deployment/recipes"
-NETWORK = ("link add net0 type veth peer name net1", "addr add 10.99.0.1/24 dev net0", "link set net0 up", "link set net1 up")
+NETWORK = (
+    "link add net0 type veth peer name net1",
+    "addr add 10.99.0.1/24 dev net0",
+    "link set net0 up",
+    "link set net1 up",
+)
 # What each needs of what its packages install.
 NEEDS = {
     "open-mpi": ["mpirun.openmpi", "mpicc.openmpi"],
@@ -29,7 +35,9 @@ class Recipes(ClientTest):
         tmp.chmod(0o777)
         path = f"{harness.STAGE.urnic.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
         words = harness.STAGE.drop_privilege(["sh", RECIPES / f"{name}.sh"])
-        process = self.start_plain(name, [*inside, *words], {"PATH": path, "TMPDIR": str(tmp), "URNIC_PORT": ""}, privileged=True)
+        process = self.start_plain(
+            name, [*inside, *words], {"PATH": path, "TMPDIR": str(tmp), "URNIC_PORT": ""}, privileged=True
+        )
         self.expect_end(process, timeout=120)
         if not re.search(r"urnic carried [1-9]\d* packets", process.output()):
             self.fail_with("packets expected")

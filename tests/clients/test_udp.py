@@ -1,4 +1,5 @@
-"""NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between them."""
+"""NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between
+them."""
 import ipaddress
 import os
 import subprocess
@@ -42,14 +43,28 @@ class OneHost(ClientTest):
         self.expect_end(process)
         interface, guid, gid = process.output().split()
         self.assertEqual(interface, "lo")
-        self.assertRegex(guid, r"^0000:7fff:fe..:....$")  # 02:00 and the address, the bit inverted that says so
+        self.assertRegex(
+            guid, r"^0000:7fff:fe..:....$"
+        )  # 02:00 and the address, the bit inverted that says so
         self.assertRegex(gid, r"^0000:0000:0000:0000:0000:ffff:7f..:....$")
 
     def test_a_fault_injector(self):
         self.require("ibv_rc_pingpong")
         first, second = loopback_nics()
         first = [*first, "--fault", "loss=0.02,corrupt=0.02,truncate=0.01,reorder=0.01,seed=7"]
-        self.run_pair("ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "50000", "-n", "200", nics=(first, second))
+        self.run_pair(
+            "ibv_rc_pingpong",
+            "-d",
+            "urnic0",
+            "-g",
+            "1",
+            "-c",
+            "-s",
+            "50000",
+            "-n",
+            "200",
+            nics=(first, second),
+        )
 
     def test_the_address_of_another_nic(self):
         nic = loopback_nics()[0]
@@ -60,7 +75,10 @@ class OneHost(ClientTest):
         self.assertIn("is taken", second.output())
 
     def test_an_address_that_the_host_has_not(self):
-        for port, words in (("udp:192.0.2.77", "has the address 192.0.2.77"), ("udp:nonsense", "is no IPv4 or IPv6 address")):
+        for port, words in (
+            ("udp:192.0.2.77", "has the address 192.0.2.77"),
+            ("udp:nonsense", "is no IPv4 or IPv6 address"),
+        ):
             process = self.start("nic", ["ibv_devinfo"], ["--port", port])
             self.assertNotEqual(process.wait(harness.START_TIMEOUT), 0)
             self.assertIn(words, process.output())
@@ -75,8 +93,8 @@ class TwoHosts(HostsTest):
     PERFTEST = ["-d", "urnic0", "-x", "1", "-F"]
 
     def run_on(self, hosts, *words, nic=(), client_nic=(), kind="udp"):
-        """The program as a server there, and as its client here, over ports of that kind; both are told the port to meet at
-        over TCP."""
+        """The program as a server there, and as its client here, over ports of that kind; both are told
+        the port to meet at over TCP."""
         here, there = hosts
         self.require(words[0])
         port = harness.free_port()
@@ -95,7 +113,9 @@ class TwoHosts(HostsTest):
             self.run_on(hosts, f"ibv_{service}_pingpong", "-d", "urnic0", "-g", "1")
         # Index 0 is the link-local address of the cable, 2 the other IPv6 address.
         for gid in (0, 2):
-            self.run_on(hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "100000", "-n", "100")
+            self.run_on(
+                hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", gid, "-c", "-s", "100000", "-n", "100"
+            )
 
     def test_perftest(self):
         hosts = self.hosts(4200, 4200)
@@ -115,7 +135,9 @@ class TwoHosts(HostsTest):
     def test_a_path_that_loses_packets(self):
         hosts = self.hosts()
         faults = ["--fault", "loss=0.01,reorder=0.01,seed=9"]
-        self.run_on(hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "50000", "-n", "200", nic=faults)
+        self.run_on(
+            hosts, "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "50000", "-n", "200", nic=faults
+        )
         self.run_on(hosts, "ib_write_bw", *self.PERFTEST, "-n", "500", nic=faults)
 
     def test_connections_by_rdma_cm(self):
@@ -133,12 +155,18 @@ class TwoHosts(HostsTest):
         hosts = self.hosts()
         ping_pong = lambda: self.run_on(hosts, "ibv_uc_pingpong", "-d", "urnic0", "-g", "2", "-s", "100000")
         frames = icrc.read_pcap(self.recorded(hosts[0], "cable", "udp dst port 9", ping_pong))
-        # One from each end: with a hop limit of 1, and after the IPv6 header 8 bytes, no more than a UDP header.
-        ends = sorted((ipaddress.ip_address(bytes(frame[22:38])).compressed, frame[21], bytes(frame[18:20]).hex()) for frame in frames)
+        # One from each end: with a hop limit of 1, and after the IPv6 header 8 bytes, no more than a UDP
+        # header.
+        ends = sorted(
+            (ipaddress.ip_address(bytes(frame[22:38])).compressed, frame[21], bytes(frame[18:20]).hex())
+            for frame in frames
+        )
         self.assertEqual(ends, [(self.HERE_IPV6, 1, "0008"), (self.THERE_IPV6, 1, "0008")])
 
     def is_member(self, host, end, group):
-        shown = subprocess.run([*host, "ip", "maddr", "show", "dev", end], check=True, capture_output=True, text=True)
+        shown = subprocess.run(
+            [*host, "ip", "maddr", "show", "dev", end], check=True, capture_output=True, text=True
+        )
         return f" {group}\n" in shown.stdout or f" {group} " in shown.stdout
 
     def test_datagrams_to_a_group(self):
@@ -146,10 +174,14 @@ class TwoHosts(HostsTest):
         self.require("mckey")
         ends = {"239.9.9.9": (self.HERE, self.THERE), "ff05::9": (self.HERE_IPV6, self.THERE_IPV6)}
         for group, (own, other) in ends.items():
-            receiver = self.start_nic_on(there, "receiver", ["mckey", "-m", group, "-b", other], ["--port", "udp"])
+            receiver = self.start_nic_on(
+                there, "receiver", ["mckey", "-m", group, "-b", other], ["--port", "udp"]
+            )
             has_joined = lambda: not receiver.is_running() or self.is_member(there, "other", group)
             self.assertTrue(wait_until(has_joined, harness.START_TIMEOUT), receiver.describe())
-            sender = self.start_nic_on(here, "sender", ["mckey", "-m", group, "-s", "-b", own], ["--port", "udp"])
+            sender = self.start_nic_on(
+                here, "sender", ["mckey", "-m", group, "-s", "-b", own], ["--port", "udp"]
+            )
             self.expect_end(sender)
             self.expect_end(receiver)
             self.assertTrue(wait_until(lambda: not self.is_member(there, "other", group), 10))
@@ -168,27 +200,69 @@ class TwoHosts(HostsTest):
         self.require("ibv_rc_pingpong", "ib_send_bw")
         self.on(here, f"addr add {self.STRANGER}/24 dev cable")
         recording = f"{self.runtime}/traffic.pcap"
-        self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-s", "3000", client_nic=["--pcap", recording], kind=kind)
-        words = ["python3", hostile_datagrams.__file__, self.STRANGER, self.HERE, self.THERE, recording, harness.SEED]
+        self.run_on(
+            (here, there),
+            "ibv_rc_pingpong",
+            "-d",
+            "urnic0",
+            "-g",
+            "1",
+            "-s",
+            "3000",
+            client_nic=["--pcap", recording],
+            kind=kind,
+        )
+        words = [
+            "python3",
+            hostile_datagrams.__file__,
+            self.STRANGER,
+            self.HERE,
+            self.THERE,
+            recording,
+            harness.SEED,
+        ]
         attacker = self.start_on(here, "attacker", words)
-        self.assertTrue(wait_until(lambda: "sent" in attacker.output(), harness.START_TIMEOUT), attacker.describe())
+        self.assertTrue(
+            wait_until(lambda: "sent" in attacker.output(), harness.START_TIMEOUT), attacker.describe()
+        )
         end = time.monotonic() + self.HOSTILE_SECONDS
         while time.monotonic() < end:
-            self.run_on((here, there), "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-c", "-s", "20000", "-n", "500", kind=kind)
+            self.run_on(
+                (here, there),
+                "ibv_rc_pingpong",
+                "-d",
+                "urnic0",
+                "-g",
+                "1",
+                "-c",
+                "-s",
+                "20000",
+                "-n",
+                "500",
+                kind=kind,
+            )
             self.run_on((here, there), "ib_send_bw", *self.PERFTEST, "-s", "8192", "-n", "1000", kind=kind)
         self.assertTrue(attacker.is_running(), attacker.describe())
 
     def on_the_cable(self, port, who_cuts):
-        """The frames of WRITEs in both directions. The kernel cuts buffers before the cable, or a network card does: then the
-        recording has them whole, and they are cut here."""
+        """The frames of WRITEs in both directions. The kernel cuts buffers before the cable, or a network
+        card does: then the recording has them whole, and they are cut here."""
         here, there = self.hosts()
         if who_cuts == "kernel":
             self.on(here, "link set cable gso_max_segs 1")
             self.on(there, "link set other gso_max_segs 1")
-        write = lambda: self.run_on((here, there), "ib_write_bw", *self.PERFTEST, "-n", "100", "-b", kind=port)
-        seen = [frame for frame in icrc.read_pcap(self.recorded(there, "other", "udp port 4791", write)) if frame[12:14] == b"\x08\x00"]
+        write = lambda: self.run_on(
+            (here, there), "ib_write_bw", *self.PERFTEST, "-n", "100", "-b", kind=port
+        )
+        seen = [
+            frame
+            for frame in icrc.read_pcap(self.recorded(there, "other", "udp port 4791", write))
+            if frame[12:14] == b"\x08\x00"
+        ]
         whole = sum(len(frame) > 1500 + 14 for frame in seen)
-        self.assertEqual(whole > 100, who_cuts == "card" and "unsegmented" not in port, f"{whole} of {len(seen)} are whole")
+        self.assertEqual(
+            whole > 100, who_cuts == "card" and "unsegmented" not in port, f"{whole} of {len(seen)} are whole"
+        )
         return seen if who_cuts == "kernel" else [frame for buffer in seen for frame in segments.cut(buffer)]
 
     def test_every_frame_on_the_cable_has_the_icrc_of_its_identification(self):
@@ -232,5 +306,7 @@ class TwoHosts(HostsTest):
         client = self.start_nic_on(here, "client", [*words, self.THERE], recording("client"))
         for process in (client, server):
             self.expect_end(process)
-            checked = self.start_plain("check", [harness.STAGE.urnic, "check", "--json", f"{self.runtime}/{process.name}.pcap"])
+            checked = self.start_plain(
+                "check", [harness.STAGE.urnic, "check", "--json", f"{self.runtime}/{process.name}.pcap"]
+            )
             self.expect_end(checked, 60)

@@ -1,4 +1,5 @@
-"""Bad usage of `urnic run`: one clear line each, and an exit code that is not 0; and what `urnic doctor` says."""
+"""Bad usage of `urnic run`: one clear line each, and an exit code that is not 0; and what `urnic doctor`
+says."""
 import json
 import os
 import subprocess
@@ -30,15 +31,31 @@ CASES = {
     "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),
     "interface_without_address": (["--port", "af_packet:lo", *TRUE], USAGE, "--ip"),
     "missing_interface": (["--ip", "10.0.0.1", "--port", "af_packet:nosuch0", *TRUE], FAILURE, "nosuch0"),
-    "interface_without_privilege": (["--ip", "10.0.0.1", "--port", "af_packet:lo", *TRUE], FAILURE, "CAP_NET_RAW"),
+    "interface_without_privilege": (
+        ["--ip", "10.0.0.1", "--port", "af_packet:lo", *TRUE],
+        FAILURE,
+        "CAP_NET_RAW",
+    ),
     "xdp_without_interface": (["--port", "af_xdp", *TRUE], USAGE, "an interface name is missing"),
     "xdp_without_address": (["--port", "af_xdp:lo", *TRUE], USAGE, "--ip"),
-    "xdp_on_a_missing_interface": (["--ip", "10.0.0.1", "--port", "af_xdp:nosuch0", *TRUE], FAILURE, "nosuch0"),
-    "xdp_on_large_frames": (["--ip", "10.0.0.1", "--port", "af_xdp:lo", *TRUE], FAILURE, "frames of one page"),
+    "xdp_on_a_missing_interface": (
+        ["--ip", "10.0.0.1", "--port", "af_xdp:nosuch0", *TRUE],
+        FAILURE,
+        "nosuch0",
+    ),
+    "xdp_on_large_frames": (
+        ["--ip", "10.0.0.1", "--port", "af_xdp:lo", *TRUE],
+        FAILURE,
+        "frames of one page",
+    ),
     "card_without_address": (["--port", "pci", *TRUE], USAGE, "the address of a PCI card is missing"),
     "card_with_a_bad_address": (["--port", "pci:eth0", *TRUE], USAGE, "is no address of a PCI card"),
     "card_without_ip": (["--port", "pci:0000:ff:1f.7", *TRUE], USAGE, "--ip"),
-    "card_that_is_not_there": (["--ip", "10.0.0.1", "--port", "pci:ff:1f.7", *TRUE], FAILURE, "PCI card 0000:ff:1f.7: there is none"),
+    "card_that_is_not_there": (
+        ["--ip", "10.0.0.1", "--port", "pci:ff:1f.7", *TRUE],
+        FAILURE,
+        "PCI card 0000:ff:1f.7: there is none",
+    ),
     "socket_in_no_folder": (["--port", "vhost:/nosuch/x.sock", *TRUE], FAILURE, "/nosuch/x.sock"),
     "recording_in_no_folder": (["--pcap", "/nosuch/x.pcap", *TRUE], FAILURE, "/nosuch/x.pcap"),
     "missing_program": (["--", "no-such-program"], NOT_FOUND, "no-such-program"),
@@ -97,8 +114,10 @@ class Usage(ClientTest):
         if not harness.STAGE.is_root:
             self.skipTest("needs root: mount namespaces")
         inner = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", "--", *command])
-        script = f"umount -l {folder} && exec \"$@\""
-        return self.start_plain("urnic", ["unshare", "--mount", "sh", "-c", script, "sh", *inner], privileged=True)
+        script = f'umount -l {folder} && exec "$@"'
+        return self.start_plain(
+            "urnic", ["unshare", "--mount", "sh", "-c", script, "sh", *inner], privileged=True
+        )
 
     def doctor(self, code=0):
         process = self.start_plain("doctor", [harness.STAGE.urnic, "doctor", "--json"])
@@ -119,7 +138,9 @@ class Usage(ClientTest):
     def test_a_doctor_sees_a_runtime_folder_that_cannot_be_used(self):
         (self.runtime / "urnic").mkdir()
         (self.runtime / "urnic").chmod(0o777)
-        finding = self.doctor(code=FAILURE)["runtime folder"]  # of root, if that runs the tests, or open to others
+        finding = self.doctor(code=FAILURE)[
+            "runtime folder"
+        ]  # of root, if that runs the tests, or open to others
         self.assertEqual(finding["verdict"], "problem")
         self.assertIn(str(self.runtime / "urnic"), finding["found"])
 
@@ -135,7 +156,9 @@ class Usage(ClientTest):
 
     def test_without_sys(self):
         self.require("ibv_rc_pingpong")
-        process = self.without("/sys", "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port()))
+        process = self.without(
+            "/sys", "ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", str(harness.free_port())
+        )
         self.expect_end(process, timeout=20, code=FAILURE)
         self.assertIn("needs /sys", process.output())
 
@@ -173,7 +196,8 @@ class Usage(ClientTest):
         self.assertIn("LD_LIBRARY_PATH cannot lead into a folder whose name has ':'", process.output())
 
     def test_rdma_cm_has_a_node(self):
-        """As librdmacm uses it: a character device that answers what is no command with EINVAL, and forgets closed descriptors."""
+        """As librdmacm uses it: a character device that answers what is no command with EINVAL, and forgets
+        closed descriptors."""
         script = """
 import errno, os, stat
 node = "/dev/infiniband/rdma_cm"
@@ -240,7 +264,16 @@ except OSError as error:
         self.expect_end(self.start("second", ["true"], ["--ip", "10.0.0.1/24", "--port", wire]))
 
     def test_a_run_inside_a_run_is_a_nic_of_its_own(self):
-        inner = [harness.STAGE.urnic, "run", "--port", "fabric", "--", "sh", "-c", "echo $URNIC_IP $URNIC_PORT"]
+        inner = [
+            harness.STAGE.urnic,
+            "run",
+            "--port",
+            "fabric",
+            "--",
+            "sh",
+            "-c",
+            "echo $URNIC_IP $URNIC_PORT",
+        ]
         process = self.start("outer", inner)
         self.expect_end(process)
         self.assertRegex(process.output(), r"10\.\d+\.\d+\.2/24")

@@ -38,12 +38,24 @@ def field(packet, layout, name):
 class View(ClientTest):
     def data_of(self, *files):
         page = self.runtime / "page.html"
-        result = subprocess.run([harness.STAGE.urnic, "view", "-o", page, *files], capture_output=True, text=True, timeout=120, check=False)
+        result = subprocess.run(
+            [harness.STAGE.urnic, "view", "-o", page, *files],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         self.assertEqual(result.returncode, 0, result.stderr)
         found = DATA.findall(page.read_text())
         self.assertEqual(len(found), 1)
         data = json.loads(found[0])
-        alone = subprocess.run([harness.STAGE.urnic, "view", "--json", *files], capture_output=True, text=True, timeout=120, check=True)
+        alone = subprocess.run(
+            [harness.STAGE.urnic, "view", "--json", *files],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
         self.assertEqual(json.loads(alone.stdout), data)
         return data
 
@@ -55,9 +67,18 @@ class View(ClientTest):
 
     def test_has_each_frame_once_and_an_arrow_for_what_both_ends_saw(self):
         files, data = self.record("--fault", "loss=0.05,seed=3")
-        recordings = [[entry for entry in pcapng.read(file) if isinstance(entry, pcapng.Frame)] for file in files]
-        roce = {(file, frame.number): frame for file, frames in enumerate(recordings) for frame in frames if transport_of(frame.bytes)}
-        shown = collections.Counter((seen["file"], seen["frame"]) for packet in data["packets"] for seen in packet["seen"])
+        recordings = [
+            [entry for entry in pcapng.read(file) if isinstance(entry, pcapng.Frame)] for file in files
+        ]
+        roce = {
+            (file, frame.number): frame
+            for file, frames in enumerate(recordings)
+            for frame in frames
+            if transport_of(frame.bytes)
+        }
+        shown = collections.Counter(
+            (seen["file"], seen["frame"]) for packet in data["packets"] for seen in packet["seen"]
+        )
         self.assertEqual(shown, collections.Counter(roce.keys()))
         times = [packet["seen"][0]["time"] for packet in data["packets"]]
         self.assertEqual(times, sorted(times))
@@ -70,7 +91,9 @@ class View(ClientTest):
                 self.assertEqual(seen.get("comment", ""), frame.comment)
             if len(frames) == 2:
                 self.assertEqual([frame.is_received for frame in frames], [False, True])
-                self.assertGreater(frames[1].time_ns - frames[0].time_ns, -CLOCKS_DIFFER_NS, "it came before it was sent")
+                self.assertGreater(
+                    frames[1].time_ns - frames[0].time_ns, -CLOCKS_DIFFER_NS, "it came before it was sent"
+                )
         self.check_losses(data, recordings)
         self.check_repetitions(data, recordings)
 
@@ -79,15 +102,27 @@ class View(ClientTest):
         lost = 0
         for sender, receiver in ((0, 1), (1, 0)):
             end = recordings[receiver][-1].time_ns
-            sent = collections.Counter(packet_in(frame.bytes) for frame in recordings[sender] if not frame.is_received and frame.time_ns < end and transport_of(frame.bytes))
-            sent.subtract(packet_in(frame.bytes) for frame in recordings[receiver] if frame.is_received and transport_of(frame.bytes))
+            sent = collections.Counter(
+                packet_in(frame.bytes)
+                for frame in recordings[sender]
+                if not frame.is_received and frame.time_ns < end and transport_of(frame.bytes)
+            )
+            sent.subtract(
+                packet_in(frame.bytes)
+                for frame in recordings[receiver]
+                if frame.is_received and transport_of(frame.bytes)
+            )
             lost += sum(count for count in sent.values() if count > 0)
         self.assertGreater(lost, 10)
         self.assertEqual(len([packet for packet in data["packets"] if packet.get("is_lost")]), lost)
 
     def check_repetitions(self, data, recordings):
         again = {(file, frame.number) for file, frames in enumerate(recordings) for frame in repeats(frames)}
-        shown = {(packet["seen"][0]["file"], packet["seen"][0]["frame"]) for packet in data["packets"] if packet["kind"] == "request" and packet.get("is_repeated")}
+        shown = {
+            (packet["seen"][0]["file"], packet["seen"][0]["frame"])
+            for packet in data["packets"]
+            if packet["kind"] == "request" and packet.get("is_repeated")
+        }
         self.assertEqual(shown, again)
         for index, packet in enumerate(data["packets"]):
             if "repeats" in packet:
@@ -117,7 +152,10 @@ class View(ClientTest):
         for file, path in enumerate(files):
             told = [entry for entry in pcapng.read(path) if not isinstance(entry, pcapng.Frame)]
             shown = [note for note in data["notes"] if note["file"] == file]
-            self.assertEqual(collections.Counter(note["what"] for note in shown), collections.Counter(note["urnic"] for note in told))
+            self.assertEqual(
+                collections.Counter(note["what"] for note in shown),
+                collections.Counter(note["urnic"] for note in told),
+            )
             for note in shown:
                 connected = data["connections"][note["connection"]]
                 self.assertEqual(connected["ends"][note["end"]]["qp"], note["members"]["qp"])
@@ -126,14 +164,31 @@ class View(ClientTest):
             by_packet = collections.Counter()
             for note in shown:
                 if "packet" in note:
-                    by_packet[next(seen["frame"] for seen in data["packets"][note["packet"]]["seen"] if seen["file"] == file)] += 1
+                    by_packet[
+                        next(
+                            seen["frame"]
+                            for seen in data["packets"][note["packet"]]["seen"]
+                            if seen["file"] == file
+                        )
+                    ] += 1
             self.assertEqual(by_packet, led_to)
 
     def test_says_what_check_says(self):
         files, data = self.record("--fault", "loss=0.05,seed=3")
-        checked = subprocess.run([harness.STAGE.urnic, "check", "--json", *files], capture_output=True, text=True, timeout=60, check=False)
-        findings = [finding["rule"] for report in json.loads(checked.stdout) for finding in report["findings"]]
-        self.assertEqual(collections.Counter(finding["rule"] for finding in data["findings"]), collections.Counter(findings))
+        checked = subprocess.run(
+            [harness.STAGE.urnic, "check", "--json", *files],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        findings = [
+            finding["rule"] for report in json.loads(checked.stdout) for finding in report["findings"]
+        ]
+        self.assertEqual(
+            collections.Counter(finding["rule"] for finding in data["findings"]),
+            collections.Counter(findings),
+        )
         for index, finding in enumerate(data["findings"]):
             for packet in finding.get("packets", []):
                 self.assertIn(index, data["packets"][packet]["findings"])
@@ -141,14 +196,24 @@ class View(ClientTest):
     def test_says_what_it_leaves_out(self):
         files, whole = self.record()
         page = self.runtime / "page.html"
-        subprocess.run([harness.STAGE.urnic, "view", "--packets", "10", "--skip", "5", "-o", page, files[0]], check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [harness.STAGE.urnic, "view", "--packets", "10", "--skip", "5", "-o", page, files[0]],
+            check=True,
+            timeout=60,
+            stdout=subprocess.DEVNULL,
+        )
         data = json.loads(DATA.findall(page.read_text())[0])
-        frames = [seen["frame"] for packet in whole["packets"] for seen in packet["seen"] if seen["file"] == 0]
+        frames = [
+            seen["frame"] for packet in whole["packets"] for seen in packet["seen"] if seen["file"] == 0
+        ]
         self.assertEqual([packet["seen"][0]["frame"] for packet in data["packets"]], sorted(frames)[5:15])
         self.assertEqual(data["omitted"]["packets"], len(frames) - 10)
 
     def captures(self):
-        folders = [harness.PROJECT / "pcap_fixtures", *(harness.JUDGES / "captures" / name for name in ("rxe", "public"))]
+        folders = [
+            harness.PROJECT / "pcap_fixtures",
+            *(harness.JUDGES / "captures" / name for name in ("rxe", "public")),
+        ]
         return [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*.pcap"))]
 
     def test_takes_captures_of_other_nics(self):
@@ -164,7 +229,9 @@ class View(ClientTest):
                 for number, opcode, psn in packets:
                     packet = shown[number]
                     layout = data["layouts"][packet["layout"]]
-                    self.assertEqual((field(packet, layout, "BTH.Opcode"), packet["psn"]), (opcode, psn), f"frame {number}")
+                    self.assertEqual(
+                        (field(packet, layout, "BTH.Opcode"), packet["psn"]), (opcode, psn), f"frame {number}"
+                    )
 
     def test_finds_the_requests_that_have_data_for_answers(self):
         """READs and atomics, in recordings of the kernel's rdma_rxe in which nothing was lost."""
@@ -176,7 +243,9 @@ class View(ClientTest):
             for index, packet in enumerate(packets):
                 if packet["kind"] == "response":
                     request = packets[packet["request"]]
-                    self.assertIn(request["label"], ("READ", "CMP_SWAP", "FETCH_ADD"), f"{path.name}: packet {index}")
+                    self.assertIn(
+                        request["label"], ("READ", "CMP_SWAP", "FETCH_ADD"), f"{path.name}: packet {index}"
+                    )
                     self.assertIn(index, request["answers"])
                     answers += 1
         if answers == 0:
@@ -185,15 +254,39 @@ class View(ClientTest):
     def tshark(self, path):
         if not dissection.is_available():
             return []
-        fields = [word for name in ("frame.number", "infiniband.bth.opcode", "infiniband.bth.psn") for word in ("-e", name)]
-        words = ["tshark", "-r", path, "-Y", "udp.dstport == 4791 && infiniband.bth && !icmp && !icmpv6", "-T", "fields", *fields]
-        lines = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
-        return [(int(number), int(opcode, 0), int(psn, 0)) for number, opcode, psn in (line.split("\t") for line in lines)]
+        fields = [
+            word
+            for name in ("frame.number", "infiniband.bth.opcode", "infiniband.bth.psn")
+            for word in ("-e", name)
+        ]
+        words = [
+            "tshark",
+            "-r",
+            path,
+            "-Y",
+            "udp.dstport == 4791 && infiniband.bth && !icmp && !icmpv6",
+            "-T",
+            "fields",
+            *fields,
+        ]
+        lines = subprocess.run(
+            words, capture_output=True, text=True, timeout=120, check=True
+        ).stdout.splitlines()
+        return [
+            (int(number), int(opcode, 0), int(psn, 0))
+            for number, opcode, psn in (line.split("\t") for line in lines)
+        ]
 
     def test_refuses_what_is_no_capture(self):
         (self.runtime / "text").write_text("no capture")
         for file in ("text", "missing"):
-            result = subprocess.run([harness.STAGE.urnic, "view", "-o", self.runtime / "page.html", self.runtime / file], capture_output=True, text=True, timeout=60, check=False)
+            result = subprocess.run(
+                [harness.STAGE.urnic, "view", "-o", self.runtime / "page.html", self.runtime / file],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
             self.assertEqual(result.returncode, 2)
             self.assertIn(file, result.stderr)
             self.assertFalse((self.runtime / "page.html").exists())

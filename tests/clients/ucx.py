@@ -17,9 +17,8 @@ def has_verbs():
 def perftest():
     """The program and the options that each call has, to which a test adds its own.
 
-    Debian's, since release 13, is built with MPI, and takes MPI for what has started it where its standard input is no terminal; one
-    that is built without does not know the option that says no.
-    """
+    Debian's, since release 13, is built with MPI, and takes MPI for what has started it where its standard
+    input is no terminal; one that is built without does not know the option that says no."""
     program = shutil.which("ucx_perftest")
     libraries = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
     return ["ucx_perftest", *(["-P", "0"] if "libmpi" in libraries else [])]

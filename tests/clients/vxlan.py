@@ -1,4 +1,5 @@
-"""What went through a VXLAN tunnel (RFC 7348), from a recording of the network below it, with nothing of the product's code."""
+"""What went through a VXLAN tunnel (RFC 7348), from a recording of the network below it, with nothing of the
+product's code."""
 import struct
 
 import icrc
@@ -11,7 +12,8 @@ _RECORD = struct.Struct("<IIII")
 
 
 def unwrap(frame):
-    """(length of the IPv4 packet on the network below, key, frame inside), or None when the frame carries none."""
+    """(length of the IPv4 packet on the network below, key, frame inside), or None when the frame carries
+    none."""
     if frame[12:14] != b"\x08\x00" or frame[14] != 0x45 or frame[23] != 17:
         return None
     icrc.check_ipv4_checksum(frame[14:34])
@@ -21,12 +23,16 @@ def unwrap(frame):
     at = _ETHERNET_BYTES + 20 + 8
     if frame[at] & _KEY_IS_VALID == 0:
         raise icrc.BadFrame("a VXLAN header without its key")
-    return length, int.from_bytes(frame[at + 4 : at + 7], "big"), frame[_ETHERNET_BYTES + _HEADERS_BYTES : _ETHERNET_BYTES + length]
+    return (
+        length,
+        int.from_bytes(frame[at + 4 : at + 7], "big"),
+        frame[_ETHERNET_BYTES + _HEADERS_BYTES : _ETHERNET_BYTES + length],
+    )
 
 
 def write_unwrapped(recording, path, key):
-    """Writes the frames that were in the tunnel of this key as a recording of their own, with the time left out. Returns how long, in
-    bytes, each of the IPv4 packets on the network below was."""
+    """Writes the frames that were in the tunnel of this key as a recording of their own, with the time
+    left out. Returns how long, in bytes, each of the IPv4 packets on the network below was."""
     lengths = []
     with open(path, "wb") as file:
         file.write(_FILE_HEADER.pack(0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))

@@ -6,11 +6,11 @@
     check_controllers.py --print-input ...      what PROGRAM would be given, to run it under a debugger
     check_controllers.py --play [NAME]          is such a PROGRAM itself: a model, or the spoilt one called NAME
 
-PROGRAM is congestion_trace. It reads lines: `new dcqcn NAME=VALUE ...` or `new timely NAME=VALUE ...` begins a controller, and
-`TIME_NS cnp`, `TIME_NS send BYTES`, `TIME_NS look`, `TIME_NS set NAME=VALUE ...`, `TIME_NS rtt RTT_NS` happen to it. After each of the latter it prints a line:
-`RATE TARGET ALPHA STAGE BYTE_STAGE` of DCQCN, which must be equal, or `RATE` of TIMELY as %.17g, within 1e-9 of it. The alpha
-before the first CNP is not compared. README.md says what is computed.
-"""
+PROGRAM is congestion_trace. It reads lines: `new dcqcn NAME=VALUE ...` or `new timely NAME=VALUE ...` begins
+a controller, and `TIME_NS cnp`, `TIME_NS send BYTES`, `TIME_NS look`, `TIME_NS set NAME=VALUE ...`, `TIME_NS
+rtt RTT_NS` happen to it. After each of the latter it prints a line: `RATE TARGET ALPHA STAGE BYTE_STAGE` of
+DCQCN, which must be equal, or `RATE` of TIMELY as %.17g, within 1e-9 of it. The alpha before the first CNP is
+not compared. README.md says what is computed. """
 import argparse
 import itertools
 import math
@@ -89,7 +89,8 @@ def is_same(controller, wanted, got):
 
 
 def first_difference(stream, answers):
-    """The number of the first event after which the state is another one, or None. Missing answers are different."""
+    """The number of the first event after which the state is another one, or None. Missing answers are
+    different."""
     for number, (wanted, got) in enumerate(itertools.zip_longest(stream.answers, answers, fillvalue="")):
         if not is_same(stream.controller, wanted, got):
             return number
@@ -98,7 +99,10 @@ def first_difference(stream, answers):
 
 def describe(stream, answers, number):
     names = "rate" if stream.controller == "timely" else "rate target alpha stage byte_stage"
-    lines = [f"seed {stream.seed}, preset {stream.preset}: the states differ after event {number}", f"  {stream.beginning()}"]
+    lines = [
+        f"seed {stream.seed}, preset {stream.preset}: the states differ after event {number}",
+        f"  {stream.beginning()}",
+    ]
     lines.append(f"  ({names})")
     for i in range(max(0, number - SHOWN_BEFORE), min(len(stream.events), number + 1 + SHOWN_AFTER)):
         got = answers[i] if i < len(answers) else "nothing"
@@ -106,7 +110,9 @@ def describe(stream, answers, number):
             lines.append(f"> {i:4}  {stream.events[i]:40}  model    {stream.answers[i]}")
             lines.append(f"  {'':4}  {'':40}  program  {got}")
         else:
-            lines.append(f"  {i:4}  {stream.events[i]:40}  {'both ' if i < number else 'model'}    {stream.answers[i]}")
+            lines.append(
+                f"  {i:4}  {stream.events[i]:40}  {'both ' if i < number else 'model'}    {stream.answers[i]}"
+            )
     if number >= len(stream.events):
         lines.append(f"  the program says more than it was asked: {answers[number]!r}")
     return "\n".join(lines)
@@ -120,7 +126,9 @@ def run(program, all_streams):
     text = "".join(stream.text() for stream in all_streams)
     output, complaint = "", ""
     try:
-        result = subprocess.run(program, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        result = subprocess.run(
+            program, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
         output = result.stdout
         if result.returncode != 0:
             complaint = f"{program[0]} ended with {result.returncode}\n{result.stderr}"
@@ -202,7 +210,8 @@ def first_notice(own_streams, models):
 
 
 def check_plumbing(some_streams):
-    """As a process: the model is right, a spoilt one is not, and neither is a program that fails, ends early or says too much."""
+    """As a process: the model is right, a spoilt one is not, and neither is a program that fails, ends early
+    or says too much."""
     own = [sys.executable, __file__, "--play"]
     rows = (
         ("the model", own, False),
@@ -217,13 +226,17 @@ def check_plumbing(some_streams):
     for name, program, is_wrong in rows:
         all_answers, complaint = run(program, some_streams)
         pairs = zip(some_streams, all_answers)
-        noticed = bool(complaint) or any(first_difference(stream, answers) is not None for stream, answers in pairs)
+        noticed = bool(complaint) or any(
+            first_difference(stream, answers) is not None for stream, answers in pairs
+        )
         if noticed != is_wrong:
             yield f"{name} was {'not ' if is_wrong else ''}noticed: {complaint}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("program", nargs="?", metavar="PROGRAM")
     parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N")
     parser.add_argument("--first-seed", type=int, default=1, metavar="N")

@@ -1,5 +1,5 @@
-// congestion_trace: plays what stands on its standard input to the congestion controllers, and says what they make of it.
-// The lines are described in check_controllers.py, which compares.
+// congestion_trace: plays what stands on its standard input to the congestion controllers, and says what they
+// make of it. The lines are described in check_controllers.py, which compares.
 #include <fmt/core.h>
 
 #include <chrono>

@@ -1,22 +1,23 @@
 """The reaction point of DCQCN in the form of the cards, in integers, one step after the other.
 
-It is written to be read, not to be fast: each timer is a due time, and each tick is carried out. The C++ may be cleverer; it
-must arrive at the same numbers. README.md has the same definitions as a list.
+It is written to be read, not to be fast: each timer is a due time, and each tick is carried out. The C++ may
+be cleverer; it must arrive at the same numbers. README.md has the same definitions as a list.
 
-It follows the functions *Mlx of HPCC's rdma-hw.cc (facts A2 (2)): the first CNP starts two timers that run freely, a later CNP
-only sets two flags, and a third timer increases the rate; each cut restarts the third one. The parameters have the names and
-units of OFED's roce_rp files. What is not in HPCC's code is implemented as follows.
+It follows the functions *Mlx of HPCC's rdma-hw.cc (facts A2 (2)): the first CNP starts two timers that run
+freely, a later CNP only sets two flags, and a third timer increases the rate; each cut restarts the third
+one. The parameters have the names and units of OFED's roce_rp files. What is not in HPCC's code is
+implemented as follows.
 
-  The byte counter is off when rpg_byte_reset is 0, and then the timer's stage alone chooses the phase, as in HPCC: below
-  rpg_threshold fast recovery, at it the additive step, above it the hyper step.
-  When it is on, it counts what is sent after the last cut, so nothing before the first cut. Each time it reaches
-  rpg_byte_reset it loses rpg_byte_reset and causes the same increase that the timer causes. Each of these increases, whether
-  the timer or the counter causes it, looks at both stages: both below rpg_threshold is fast recovery, one below it is the
-  additive step, none below it is the hyper step. Then the stage of the one that caused it is incremented. This is not facts
-  A2 (1), where a stage is incremented first, an event below the threshold recovers whatever the other stage is, and the hyper
-  step is multiplied.
-  Whether a cut moves the target depends on the timer's stage alone, also when the byte counter is on.
-  Nothing ends the state after the first CNP: a flow that is back at its cap keeps its timers and its alpha.
+  The byte counter is off when rpg_byte_reset is 0, and then the timer's stage alone chooses the phase, as in
+  HPCC: below rpg_threshold fast recovery, at it the additive step, above it the hyper step. When it is on, it
+  counts what is sent after the last cut, so nothing before the first cut. Each time it reaches rpg_byte_reset
+  it loses rpg_byte_reset and causes the same increase that the timer causes. Each of these increases, whether
+  the timer or the counter causes it, looks at both stages: both below rpg_threshold is fast recovery, one
+  below it is the additive step, none below it is the hyper step. Then the stage of the one that caused it is
+  incremented. This is not facts A2 (1), where a stage is incremented first, an event below the threshold
+  recovers whatever the other stage is, and the hyper step is multiplied. Whether a cut moves the target
+  depends on the timer's stage alone, also when the byte counter is on. Nothing ends the state after the first
+  CNP: a flow that is back at its cap keeps its timers and its alpha.
 """
 
 NS_PER_US = 1_000
@@ -120,7 +121,8 @@ class Dcqcn:
         alpha = self.alpha if self.has_seen_cnp else "-"
         return f"{self.rate} {self.target} {alpha} {self.stage} {self.byte_stage}"
 
-    # What follows from it. At one time alpha comes first, then the increase, then the decrease check, then the outside event.
+    # What follows from it. At one time alpha comes first, then the increase, then the decrease check, then
+    # the outside event.
 
     def run_timers(self, now):
         while True:
@@ -176,8 +178,8 @@ class Dcqcn:
         return self.clamp or (self.clamp_after_time_inc and self.stage != 0)
 
     def reduced_rate(self):
-        # Here alpha is a fraction of 2^16, on the cards of 2^10: so the shift has six more places. A small rpg_gd cuts more than the
-        # whole rate.
+        # Here alpha is a fraction of 2^16, on the cards of 2^10: so the shift has six more places. A small
+        # rpg_gd cuts more than the whole rate.
         cut = self.rate * self.alpha >> (self.gd + 6)
         least = self.rate * self.min_dec_fac // 100
         return min(max(self.rate - cut, least, self.min_rate), self.cap)

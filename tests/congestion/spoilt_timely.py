@@ -1,4 +1,5 @@
-"""Copies of the model of TIMELY with one mistake each. The self-test of check_controllers.py fails when it does not notice one of them.
+"""Copies of the model of TIMELY with one mistake each. The self-test of check_controllers.py fails when it
+does not notice one of them.
 
 Some are mistakes of an implementation, others are what a source does and our definitions do not.
 """

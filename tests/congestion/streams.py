@@ -1,9 +1,9 @@
-"""Draws, from a seed, the parameters of one controller and what happens to it; the model's answers come along.
+"""Draws, from a seed, the parameters of one controller and what happens to it; the model's answers come
+along.
 
-The model runs while the events are drawn, so that they can be put where it matters: on a tick, a nanosecond beside it, into the
-period before an increase. A stream may cost the model only so many ticks, which bounds its silences: long ones come with long
-timers, and in the few streams that may cost more.
-"""
+The model runs while the events are drawn, so that they can be put where it matters: on a tick, a nanosecond
+beside it, into the period before an increase. A stream may cost the model only so many ticks, which bounds
+its silences: long ones come with long timers, and in the few streams that may cost more. """
 import dataclasses
 import math
 import random
@@ -67,7 +67,9 @@ class Stream:
     answers: list = dataclasses.field(default_factory=list)
 
     def beginning(self):
-        return f"new {self.controller} " + " ".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"new {self.controller} " + " ".join(
+            f"{name}={value}" for name, value in self.parameters.items()
+        )
 
     def text(self):
         return "\n".join((self.beginning(), *self.events)) + "\n"
@@ -96,7 +98,9 @@ def draw_preset(rng, presets, draw_values):
     values = draw_values(rng)
     if choice < 0.7:
         changed = rng.sample(list(presets[name]), rng.randint(1, 4))
-        return f"{name} with another " + ", ".join(changed), presets[name] | {key: values[key] for key in changed}
+        return f"{name} with another " + ", ".join(changed), presets[name] | {
+            key: values[key] for key in changed
+        }
     return "random", values
 
 
@@ -137,7 +141,9 @@ def draw_dcqcn_values(rng):
         "rpg_threshold": rng.choice((0, 1, 2, 5, 31, rng.randint(0, 31))),
         "rpg_ai_rate": mbps(),
         "rpg_hai_rate": mbps(),
-        "rpg_byte_reset": rng.choice((0, 0, 1, 32767, logarithmic(rng, 1, 100_000), logarithmic(rng, 1, 1_000_000_000))),
+        "rpg_byte_reset": rng.choice(
+            (0, 0, 1, 32767, logarithmic(rng, 1, 100_000), logarithmic(rng, 1, 1_000_000_000))
+        ),
         "clamp_tgt_rate": rng.choice((0, 0, 1)),
         "clamp_tgt_rate_after_time_inc": rng.choice((0, 1)),
     }
@@ -165,7 +171,9 @@ def draw_dcqcn(rng, seed, events):
             changed = draw_change(rng)
             parameters = parameters | changed
             model.on_set(now, parameters)
-            stream.add(f"{now} set " + " ".join(f"{name}={value}" for name, value in changed.items()), model.state())
+            stream.add(
+                f"{now} set " + " ".join(f"{name}={value}" for name, value in changed.items()), model.state()
+            )
             continue
         kind = rng.random()
         if kind < (0.5 if congested else 0.04):
@@ -221,7 +229,11 @@ class Clock:
 
     def wanted_time(self, congested):
         rng, model, now = self.rng, self.model, self.now
-        due = [time for time in (model.alpha_due, model.decrease_due, model.increase_due) if time < dcqcn_model.NEVER]
+        due = [
+            time
+            for time in (model.alpha_due, model.decrease_due, model.increase_due)
+            if time < dcqcn_model.NEVER
+        ]
         choice = rng.random()
         if choice < 0.1:
             return now

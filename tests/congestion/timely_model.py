@@ -1,4 +1,5 @@
-"""TIMELY in double precision, in the form of UpdateRateTimely() of HPCC's rdma-hw.cc, with what README.md lists as changed.
+"""TIMELY in double precision, in the form of UpdateRateTimely() of HPCC's rdma-hw.cc, with what README.md
+lists as changed.
 
 One sample of the RTT is one update: the caller decides what a sample is (HPCC takes one per window of data).
 """

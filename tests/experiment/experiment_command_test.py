@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`urnic sim --topology FILE --workload FILE` from outside: reports, series, plots, captures, and what it says of wrong files.
+"""`urnic sim --topology FILE --workload FILE` from outside: reports, series, plots, captures, and what it
+says of wrong files.
 
     experiment_command_test.py URNIC
 """
@@ -31,7 +32,14 @@ class ExperimentCommand(unittest.TestCase):
         return str(path)
 
     def sim(self, *arguments, code=0):
-        done = subprocess.run([URNIC, "sim", *arguments], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            [URNIC, "sim", *arguments],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -51,9 +59,13 @@ class ExperimentCommand(unittest.TestCase):
         report = self.report(*INCAST)
         (job,) = report["jobs"]
         self.assertEqual((job["steps"], job["finished"], job["bytes"]), (8, 8, 80_000_000))
-        self.assertAlmostEqual(job["goodput_bps"], job["bytes"] * 8 / ((job["ended_us"] - job["began_us"]) / 1e6), delta=1)
+        self.assertAlmostEqual(
+            job["goodput_bps"], job["bytes"] * 8 / ((job["ended_us"] - job["began_us"]) / 1e6), delta=1
+        )
         self.assertGreater(job["fairness"], 0.99)
-        self.assertEqual(sum(port["sent_frames"] for port in report["ports"]), report["network"]["sent_frames"])
+        self.assertEqual(
+            sum(port["sent_frames"] for port in report["ports"]), report["network"]["sent_frames"]
+        )
         self.assertTrue(report["is_over"])
         self.assertIsNone(report["failure"])
 
@@ -71,13 +83,30 @@ class ExperimentCommand(unittest.TestCase):
         lines = [json.loads(line) for line in (self.folder / "series.jsonl").read_text().splitlines()]
         with (self.folder / "series.csv").open() as file:
             rows = list(csv.DictReader(file))
-        self.assertEqual([(line["t_us"], line["metric"], line["of"], line["value"]) for line in lines],
-                         [(float(row["t_us"]), row["metric"], row["of"], float(row["value"])) for row in rows])
+        self.assertEqual(
+            [(line["t_us"], line["metric"], line["of"], line["value"]) for line in lines],
+            [(float(row["t_us"]), row["metric"], row["of"], float(row["value"])) for row in rows],
+        )
         metrics = {line["metric"] for line in lines}
-        self.assertEqual(metrics, {"queue_bytes", "marks", "rate_bps", "round_trip_us", "goodput_bps", "packets_in_flight", "cnps_sent", "cnps_handled"})
+        self.assertEqual(
+            metrics,
+            {
+                "queue_bytes",
+                "marks",
+                "rate_bps",
+                "round_trip_us",
+                "goodput_bps",
+                "packets_in_flight",
+                "cnps_sent",
+                "cnps_handled",
+            },
+        )
         self.assertEqual([line["t_us"] for line in lines], sorted(line["t_us"] for line in lines))
         report = self.report(*INCAST, "--cc", "dcqcn:hpcc")
-        for metric, counted in (("marks", report["network"]["marked_frames"]), ("cnps_sent", report["queue_pairs"]["np_cnp_sent"])):
+        for metric, counted in (
+            ("marks", report["network"]["marked_frames"]),
+            ("cnps_sent", report["queue_pairs"]["np_cnp_sent"]),
+        ):
             self.assertEqual(self.total(lines, metric), counted, metric)
         highest = max(line["value"] for line in lines if line["metric"] == "queue_bytes")
         self.assertEqual(highest, report["network"]["highest_queue_bytes"])
@@ -91,7 +120,9 @@ class ExperimentCommand(unittest.TestCase):
             total += value * max(0, round((line["t_us"] - since) / interval_us + 0.4999) - 1)
             total += line["value"]
             last[line["of"]] = (line["t_us"], line["value"])
-        return total + sum(value * round((end - since) / interval_us + 0.4999) for since, value in last.values())
+        return total + sum(
+            value * round((end - since) / interval_us + 0.4999) for since, value in last.values()
+        )
 
     def test_a_fault_is_exact_and_said(self):
         report = self.pair("--fault", "b=drop:kind=write:direction=rx:nth=3")
@@ -109,14 +140,34 @@ class ExperimentCommand(unittest.TestCase):
         hosts = [f"h{i}" for i in range(600)]
         links = [{"ends": [host, "s"], "rate": "10Gb/s", "delay": "1us"} for host in hosts]
         profile = {"name": "p", "buffer": "64MiB"}
-        topology = self.file("large.json", json.dumps({"profiles": [profile], "switches": [{"name": "s", "profile": "p"}], "hosts": hosts, "links": links}))
-        workload = self.file("greedy.json", '{"jobs": [{"pattern": "incast", "to": "h0", "bytes": "1kB", "posted": 4096}]}')
+        topology = self.file(
+            "large.json",
+            json.dumps(
+                {
+                    "profiles": [profile],
+                    "switches": [{"name": "s", "profile": "p"}],
+                    "hosts": hosts,
+                    "links": links,
+                }
+            ),
+        )
+        workload = self.file(
+            "greedy.json", '{"jobs": [{"pattern": "incast", "to": "h0", "bytes": "1kB", "posted": 4096}]}'
+        )
         done = self.sim("--topology", topology, "--workload", workload, code=2)
         self.assertIn("greedy.json: h0 may have 4907008 work requests", done.stderr)
 
     def test_a_deadlock_without_timeouts_is_said(self):
         workload = self.file("silent.json", FLOW.replace("{", '{"ack_timeout": 0, ', 1))
-        report = self.report("--topology", self.topology, "--workload", workload, "--fault", "b=drop:kind=write:direction=rx:times=all", code=1)
+        report = self.report(
+            "--topology",
+            self.topology,
+            "--workload",
+            workload,
+            "--fault",
+            "b=drop:kind=write:direction=rx:times=all",
+            code=1,
+        )
         self.assertIn("nothing has arrived for a second", report["failure"])
 
     def test_what_lasts_too_long_ends_when_it_is_told_to(self):
@@ -125,19 +176,37 @@ class ExperimentCommand(unittest.TestCase):
         self.assertEqual(report["time_us"], 20)
 
     def test_a_capture_is_one_that_judges_accept(self):
-        self.report(*INCAST, "--cc", "dcqcn:hpcc", "--pcap", "receiver=receiver.pcap", "--pcap", "sender0=sender.pcap")
+        self.report(
+            *INCAST, "--cc", "dcqcn:hpcc", "--pcap", "receiver=receiver.pcap", "--pcap", "sender0=sender.pcap"
+        )
         for name in ("receiver.pcap", "sender.pcap"):
-            judged = subprocess.run([URNIC, "check", "--json", name], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+            judged = subprocess.run(
+                [URNIC, "check", "--json", name],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
             self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
             (report,) = json.loads(judged.stdout)
-            self.assertEqual([finding for finding in report["findings"] if finding["severity"] == "violation"], [])
+            self.assertEqual(
+                [finding for finding in report["findings"] if finding["severity"] == "violation"], []
+            )
 
     def test_a_capture_is_what_tshark_reads(self):
         if shutil.which("tshark") is None:
             self.skipTest("tshark is not installed")
         report = self.pair("--pcap", "a=a.pcap")
         fields = ["-T", "fields", "-e", "infiniband.bth.opcode"]
-        seen = subprocess.run(["tshark", "-r", "a.pcap", "-Y", "infiniband", *fields], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True)
+        seen = subprocess.run(
+            ["tshark", "-r", "a.pcap", "-Y", "infiniband", *fields],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
         opcodes = seen.stdout.split()
         # 100 kB in packets of 4096 bytes: a first one, 23 in the middle, and a last one with immediate data.
         self.assertEqual([opcodes.count(opcode) for opcode in ("6", "7", "9")], [1, 23, 1])
@@ -158,23 +227,48 @@ class ExperimentCommand(unittest.TestCase):
     def test_wrong_usage_is_one_line(self):
         broken = self.file("broken.json", '{"hosts": ["a"')
         for arguments, said in (
-            (("--topology", "nowhere.json", "--workload", self.workload), "cannot read nowhere.json: No such file or directory"),
+            (
+                ("--topology", "nowhere.json", "--workload", self.workload),
+                "cannot read nowhere.json: No such file or directory",
+            ),
             (("--topology", "/", "--workload", self.workload), "cannot read /: Is a directory"),
-            (("--topology", "/dev/zero", "--workload", self.workload), "cannot read /dev/zero: File too large"),
+            (
+                ("--topology", "/dev/zero", "--workload", self.workload),
+                "cannot read /dev/zero: File too large",
+            ),
             (("--topology", broken, "--workload", self.workload), "topology: no JSON: "),
             (("--topology", self.topology, "--workload", "nowhere.json"), "cannot read nowhere.json: "),
-            (("--topology", self.topology, "--workload", "incast"), "jobs[0].to: the topology has no host \"receiver\""),
-            (("--topology", self.topology, "--workload", self.workload, "--fault", "c=loss=1"), "--fault c=loss=1: write the name of a host"),
+            (
+                ("--topology", self.topology, "--workload", "incast"),
+                'jobs[0].to: the topology has no host "receiver"',
+            ),
+            (
+                ("--topology", self.topology, "--workload", self.workload, "--fault", "c=loss=1"),
+                "--fault c=loss=1: write the name of a host",
+            ),
             (("--topology", self.topology, "--workload", self.workload, "--fault", "a=los=1"), "--fault: "),
-            (("--topology", self.topology, "--workload", self.workload, "--pcap", "a=/nowhere/file"), "/nowhere/file"),
-            (("--topology", self.topology, "--workload", self.workload, "--plot", "/nowhere/file"), "cannot write /nowhere/file: "),
+            (
+                ("--topology", self.topology, "--workload", self.workload, "--pcap", "a=/nowhere/file"),
+                "/nowhere/file",
+            ),
+            (
+                ("--topology", self.topology, "--workload", self.workload, "--plot", "/nowhere/file"),
+                "cannot write /nowhere/file: ",
+            ),
             (("--topology", self.topology, "--workload", self.workload, "--cc", "tcp"), "--cc: "),
         ):
             done = self.sim(*arguments, code=2)
             self.assertIn(said, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertNotEqual(subprocess.run([URNIC, "sim", "--topology", self.topology], capture_output=True, check=False).returncode, 0)
-        self.assertNotEqual(subprocess.run([URNIC, "sim", "--plot", "x.html"], capture_output=True, check=False).returncode, 0)
+        self.assertNotEqual(
+            subprocess.run(
+                [URNIC, "sim", "--topology", self.topology], capture_output=True, check=False
+            ).returncode,
+            0,
+        )
+        self.assertNotEqual(
+            subprocess.run([URNIC, "sim", "--plot", "x.html"], capture_output=True, check=False).returncode, 0
+        )
 
 
 if __name__ == "__main__":

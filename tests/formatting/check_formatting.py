@@ -33,8 +33,13 @@ def clang_format():
 
 def complaints(program, files):
     """What it says of these files, empty when it would change nothing."""
-    result = subprocess.run([program, "--dry-run", "-Werror", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, check=False)
+    result = subprocess.run(
+        [program, "--dry-run", "-Werror", *files],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     return result.stdout if result.returncode != 0 else ""
 
 
@@ -44,7 +49,9 @@ def main():
     if program is None:
         print(f"skipped: clang-format {VERSION} is not installed (tools/install-packages format)")
         return 77
-    files = sorted(str(path) for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
+    files = sorted(
+        str(path) for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES
+    )
     if not files:
         print(f"no source files below {root}")
         return 1

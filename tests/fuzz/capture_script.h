@@ -1,9 +1,9 @@
 // The form in which fuzz targets take captures.
 //
-// A sequence of frames. Four bytes precede each frame: its length, and its time since the frame before in units
-// of 100 us, both 16 bits, little-endian. The top bit of the length says that the capture cut the frame; the top
-// bit of the time says that the frame keeps its ICRC. All other frames get a right one, so that a changed frame
-// is not refused for its ICRC.
+// A sequence of frames. Four bytes precede each frame: its length, and its time since the frame before in
+// units of 100 us, both 16 bits, little-endian. The top bit of the length says that the capture cut the
+// frame; the top bit of the time says that the frame keeps its ICRC. All other frames get a right one, so
+// that a changed frame is not refused for its ICRC.
 #pragma once
 
 #include <cstddef>

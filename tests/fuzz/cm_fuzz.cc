@@ -1,8 +1,8 @@
 // Fuzz target: a communication manager between peers that say anything and a consumer that asks for anything.
 //
-// The input is a sequence of steps: what to do, an argument, then what that step takes; see Step. Nothing may crash; the consumer
-// is told of ids that it has, and of each until it ends; deadlines lie ahead; and once the consumer has released all ids
-// and time has passed, nothing is left.
+// The input is a sequence of steps: what to do, an argument, then what that step takes; see Step. Nothing may
+// crash; the consumer is told of ids that it has, and of each until it ends; deadlines lie ahead; and once
+// the consumer has released all ids and time has passed, nothing is left.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

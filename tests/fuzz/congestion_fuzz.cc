@@ -1,7 +1,8 @@
 // Fuzz target: the specification that `urnic run --cc` takes, and the controller that it makes.
 //
-// The input is a line of text, the specification, and then the events of the controller: pairs of bytes, a kind and the time that
-// passes before the event. Nothing may crash or overflow; a rate is never 0, and only a fixed rate or Swift's exceeds the line rate.
+// The input is a line of text, the specification, and then the events of the controller: pairs of bytes, a
+// kind and the time that passes before the event. Nothing may crash or overflow; a rate is never 0, and only
+// a fixed rate or Swift's exceeds the line rate.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

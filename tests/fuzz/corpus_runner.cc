@@ -3,7 +3,8 @@
 //   TARGET [--mutate N] [--seed S] [--first I] [--shard I/N] [--result FILE] FILE|FOLDER...
 //
 // Prints the seed. When an input makes the target fail, prints its number, with which `--seed S --first I
-// --mutate 1` runs it again, and writes it to fuzz_failure.bin in the working directory (fuzz_failure.I-of-N.bin).
+// --mutate 1` runs it again, and writes it to fuzz_failure.bin in the working directory
+// (fuzz_failure.I-of-N.bin).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -128,7 +129,8 @@ class Result {
     json_["shard"] = {{"number", shard.number}, {"of", shard.of}};
   }
 
-  /// At first it has failed: an input that ends the process leaves no time to say so. False if it cannot be written.
+  /// At first it has failed: an input that ends the process leaves no time to say so. False if it cannot be
+  /// written.
   bool begin() {
     json_["good"] = false;
     json_["failures"] = {{{"what", "it did not come to its end; its output says which input it was"}}};

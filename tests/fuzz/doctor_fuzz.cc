@@ -1,7 +1,7 @@
 // Fuzz target: what `urnic doctor` reads from another doctor, and from files of the system.
 //
-// Nothing may crash or read out of bounds, and a message that is understood must be written as it was, except the bytes that
-// every message leaves at zero.
+// Nothing may crash or read out of bounds, and a message that is understood must be written as it was, except
+// the bytes that every message leaves at zero.
 #include <algorithm>
 #include <array>
 #include <cstddef>

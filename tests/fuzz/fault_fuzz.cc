@@ -1,9 +1,11 @@
-// Fuzz target: the specification that `urnic run --fault` takes, and the frames that exact faults then look at and change.
+// Fuzz target: the specification that `urnic run --fault` takes, and the frames that exact faults then look
+// at and change.
 //
-// The input is a line of text, the specification, and then frames: two bytes with direction, link and length, then the frame. Nothing
-// may crash or read out of bounds. A specification that is understood is written as one that means the same. A changed frame keeps its
-// length, and its ICRC is right or wrong as the fault says. The frames also pass a link of a network that has these faults, also those
-// by chance; the link does not change their Ethernet header.
+// The input is a line of text, the specification, and then frames: two bytes with direction, link and length,
+// then the frame. Nothing may crash or read out of bounds. A specification that is understood is written as
+// one that means the same. A changed frame keeps its length, and its ICRC is right or wrong as the fault
+// says. The frames also pass a link of a network that has these faults, also those by chance; the link does
+// not change their Ethernet header.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 //
 // The input is a number of rules, the rules, and a frame. A rule is the length of its attributes, as one
 // byte, and the attributes: struct ibv_flow_attr and the specifications after it. Its size is set to the true
-// one, as programs must do. Nothing may read beyond the attributes or the frame, and what each rule says alone
-// must decide which queue pairs get the frame.
+// one, as programs must do. Nothing may read beyond the attributes or the frame, and what each rule says
+// alone must decide which queue pairs get the frame.
 #include <infiniband/verbs.h>
 
 #include <algorithm>
@@ -67,7 +67,8 @@ std::optional<FlowRule> rule_from(Bytes bytes) {
   return rule;
 }
 
-/// The queue pairs that get the frame, worked out from each rule alone. Rule number i belongs to queue pair i + 1.
+/// The queue pairs that get the frame, worked out from each rule alone. Rule number i belongs to queue pair i
+/// + 1.
 struct Expected {
   std::set<QpNumber> receivers;
   std::set<QpNumber> by_default;

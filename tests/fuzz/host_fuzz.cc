@@ -1,13 +1,14 @@
 // Fuzz target: what a host's switch makes of packets that are for no process, and of what its members ask.
 //
-// The input is a sequence of steps, each with a byte that says what it is and a byte that says how much or who:
+// The input is a sequence of steps, each with a byte that says what it is and a byte that says how much or
+// who:
 //   0  an IP packet comes: twice so many bytes, that follow
 //   1  the same, with the right ICRC
 //   2  a member, of slot 1 to 4, asks about ports: the bytes of a HostRequest from `kind` on follow
 //   3  a member ends
 //   4  so many times 10 ms pass
-// What must hold: a packet goes to a member as it came; only to one that listens where it leads, unless it is refused; what is
-// kept back is given away or refused in time; who has ended has no port.
+// What must hold: a packet goes to a member as it came; only to one that listens where it leads, unless it is
+// refused; what is kept back is given away or refused in time; who has ended has no port.
 #include <algorithm>
 #include <array>
 #include <cstddef>

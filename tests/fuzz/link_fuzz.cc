@@ -1,10 +1,12 @@
-// Fuzz target: a ring of a direct link, between two ends of ours, whose memory a third hand changes at any moment.
+// Fuzz target: a ring of a direct link, between two ends of ours, whose memory a third hand changes at any
+// moment.
 //
-// The input is a sequence of steps, each with a byte that says what it is (its low three bits) and a number (the others):
-// a frame of that length is sent, or shown; frames are received, as many as the number; the consumer arms and disarms; a word
-// of the control block, or a frame's length, is overwritten with the eight or four bytes that follow; the next 32 bytes are
-// read as a mark. What must hold: frames that are given, and rooms to write them, lie in the ring and have possible lengths;
-// an end that finds the ring broken never gives or takes anything again; a mark that is understood is written as it was.
+// The input is a sequence of steps, each with a byte that says what it is (its low three bits) and a number
+// (the others): a frame of that length is sent, or shown; frames are received, as many as the number; the
+// consumer arms and disarms; a word of the control block, or a frame's length, is overwritten with the eight
+// or four bytes that follow; the next 32 bytes are read as a mark. What must hold: frames that are given, and
+// rooms to write them, lie in the ring and have possible lengths; an end that finds the ring broken never
+// gives or takes anything again; a mark that is understood is written as it was.
 #include <algorithm>
 #include <array>
 #include <cstddef>

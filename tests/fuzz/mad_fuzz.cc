@@ -1,7 +1,7 @@
 // Fuzz target: anything that a management datagram might hold, to the connection manager's parser.
 //
-// The input is the datagram. What parses must be written, and what we write must parse to the same again. What does
-// not parse may have a sender who can be told why.
+// The input is the datagram. What parses must be written, and what we write must parse to the same again.
+// What does not parse may have a sender who can be told why.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

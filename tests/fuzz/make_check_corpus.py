@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the corpus of check_fuzz out of pcap_fixtures: the beginnings of captures in the format of check_fuzz.cc.
+"""Writes the corpus of check_fuzz out of pcap_fixtures: the beginnings of captures in the format of
+check_fuzz.cc.
 
     make_check_corpus.py FIXTURES FOLDER
 """
@@ -18,7 +19,9 @@ def frames(path):
     while at < len(content):
         seconds, micro, size, _ = struct.unpack_from("<IIII", content, at)
         now = seconds * 1_000_000 + micro
-        yield min((now - (now if before is None else before)) // UNIT_US, 0x7FFF), content[at + 16 : at + 16 + size]
+        yield min((now - (now if before is None else before)) // UNIT_US, 0x7FFF), content[
+            at + 16 : at + 16 + size
+        ]
         before, at = now, at + 16 + size
 
 
@@ -51,21 +54,34 @@ def script_of(pairs):
 
 def pause(source, *times, of_all=None):
     """A pause frame of priorities, as (priority, quanta), or one of all."""
-    control = struct.pack(">HH", 0x0001, of_all) if of_all is not None else struct.pack(
-        ">HH8H", 0x0101, sum(1 << priority for priority, _ in times), *(dict(times).get(priority, 0) for priority in range(8)))
+    control = (
+        struct.pack(">HH", 0x0001, of_all)
+        if of_all is not None
+        else struct.pack(
+            ">HH8H",
+            0x0101,
+            sum(1 << priority for priority, _ in times),
+            *(dict(times).get(priority, 0) for priority in range(8)),
+        )
+    )
     return (b"\x01\x80\xc2\0\0\x01" + source + b"\x88\x08" + control).ljust(60, b"\0")
 
 
 def congestion(path):
-    """The first frames of a recording, marked by ECN, with a CNP after each ACK and pauses of both sides between them."""
+    """The first frames of a recording, marked by ECN, with a CNP after each ACK and pauses of both sides
+    between them."""
     pairs = []
     for time, frame in list(frames(path))[:24]:
         marked = bytearray(frame)
         marked[15] |= 3
         pairs.append((time, bytes(marked)))
         source, number = frame[6:12], len(pairs)
-        if frame[42] == 17:  # an ACK, whose AETH follows 42 + 12 bytes: another opcode, BECN and 16 zeros make it a CNP
-            headers = bytearray(frame[:42] + b"\x81\x00\xff\xff\x40" + frame[47:50] + bytes(4) + bytes(16) + bytes(4))
+        if (
+            frame[42] == 17
+        ):  # an ACK, whose AETH follows 42 + 12 bytes: another opcode, BECN and 16 zeros make it a CNP
+            headers = bytearray(
+                frame[:42] + b"\x81\x00\xff\xff\x40" + frame[47:50] + bytes(4) + bytes(16) + bytes(4)
+            )
             headers[16:18], headers[38:40] = struct.pack(">H", 60), struct.pack(">H", 40)
             pairs.append((1, bytes(headers)))
         if number % 5 == 0:

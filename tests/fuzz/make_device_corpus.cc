@@ -332,7 +332,8 @@ Script shared_receives() {
   return script.packet(request(Opcode::kRcSendOnly, 100), on_qp(kSelected));
 }
 
-/// SQD with work under way and more work after it; then every state on every queue pair, with attributes left out.
+/// SQD with work under way and more work after it; then every state on every queue pair, with attributes left
+/// out.
 Script states() {
   Script script;
   script.calls({{Call::Kind::kPortRoom, 0, 1},

@@ -13,8 +13,14 @@ FRAMES = 12  # of a capture
 SPECS = {
     "dice": ("vs_sizes", "loss=0.1,dup=0.2,reorder=0.3,gap=9,corrupt=0.1,truncate=0.1,direction=rx,seed=7"),
     "lost_psn": ("vs_sizes", "drop:kind=request:psn=2:nth=2:times=3"),
-    "lost_answers": ("ib_read_bw", "drop:kind=read_response:psn=1:direction=rx,drop:kind=ack:qp=1:again=no:times=all"),
-    "later": ("vs_sizes", "delay:kind=request:by=2ms:times=all,delay:kind=ack:nth=2:by=10s,loss=0.01,corrupt=0.9,truncate=0.5"),
+    "lost_answers": (
+        "ib_read_bw",
+        "drop:kind=read_response:psn=1:direction=rx,drop:kind=ack:qp=1:again=no:times=all",
+    ),
+    "later": (
+        "vs_sizes",
+        "delay:kind=request:by=2ms:times=all,delay:kind=ack:nth=2:by=10s,loss=0.01,corrupt=0.9,truncate=0.5",
+    ),
     "damage": ("vs_sizes", "corrupt:icrc=right:times=all,corrupt:byte=3:icrc=right:p=0.5"),
     "fields": ("vs_atomics", "set:bth.psn=0x10:atomiceth.compare=7:aeth.msn=1:aeth.syndrome=0x60:times=all"),
     "marks": ("vs_ud_ipv6", "ce:times=all,set:deth.qkey=1:deth.srcqp=2:times=all,reorder:by=64,dup:p=0.3"),
@@ -41,7 +47,12 @@ def main(fixtures, folder):
         for frame in frames:
             way = 0 if frame[6:12] == own else RECEIVED
             packet = frame[ETHERNET:]
-            script += struct.pack(">H", way | len(frame)) + frame + struct.pack(">H", way | IP | len(packet)) + packet
+            script += (
+                struct.pack(">H", way | len(frame))
+                + frame
+                + struct.pack(">H", way | IP | len(packet))
+                + packet
+            )
         (folder / f"{name}.bin").write_bytes(script)
 
 

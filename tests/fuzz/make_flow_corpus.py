@@ -40,7 +40,11 @@ def ipv4(source, destination):
 
 
 def ipv4_ext(source, destination, protocol, flags=0):
-    return spec(IPV4_EXT, source + destination + bytes([protocol, 0, 0, flags]), b"\xff" * 8 + bytes([255, 0, 0, flags]))
+    return spec(
+        IPV4_EXT,
+        source + destination + bytes([protocol, 0, 0, flags]),
+        b"\xff" * 8 + bytes([255, 0, 0, flags]),
+    )
 
 
 def ipv6(source, destination, next_header):
@@ -59,7 +63,12 @@ TCP = struct.pack("!HHIIHHHH", 1000, 2000, 0, 0, 0x5000, 0, 0, 0)
 
 
 def ipv4_header(protocol, options=b"", fragment=0x4000):
-    return struct.pack("!BBHHHBBH4s4s", 0x45 + len(options) // 4, 0, 60, 1, fragment, 64, protocol, 0, IP_A, IP_B) + options
+    return (
+        struct.pack(
+            "!BBHHHBBH4s4s", 0x45 + len(options) // 4, 0, 60, 1, fragment, 64, protocol, 0, IP_A, IP_B
+        )
+        + options
+    )
 
 
 def ipv6_header(next_header):
@@ -78,14 +87,24 @@ FRAMES = {
 }
 
 RULES = {
-    "normal": [attributes(NORMAL, eth(MAC_B), ipv4(IP_A, IP_B), ports(UDP_SPEC, 2000)),
-               attributes(NORMAL, ipv4_ext(IP_A, IP_B, 17, 2), priority=1)],
-    "ipv6": [attributes(NORMAL, eth(None, 0x86dd), ipv6(IP6_A, IP6_B, 6), ports(TCP_SPEC, 2000), priority=3),
-             attributes(NORMAL, ipv6(IP6_A, IP6_B, 17), ports(UDP_SPEC, 2000), priority=3)],
-    "vlan": [attributes(NORMAL, eth(vlan=0xbc0c)), attributes(NORMAL, eth(vlan=5), flags=DONT_TRAP)],
-    "others": [attributes(kind) for kind in (ALL_DEFAULT, MC_DEFAULT, SNIFFER)] + [attributes(NORMAL, flags=DONT_TRAP)],
-    "refused": [attributes(NORMAL, eth(MAC_B), eth(MAC_B)), attributes(SNIFFER, eth(MAC_B)), attributes(7),
-                attributes(NORMAL, spec(ACTION_TAG, bytes(4), b"")), attributes(NORMAL, eth(MAC_B))[:-8]],
+    "normal": [
+        attributes(NORMAL, eth(MAC_B), ipv4(IP_A, IP_B), ports(UDP_SPEC, 2000)),
+        attributes(NORMAL, ipv4_ext(IP_A, IP_B, 17, 2), priority=1),
+    ],
+    "ipv6": [
+        attributes(NORMAL, eth(None, 0x86DD), ipv6(IP6_A, IP6_B, 6), ports(TCP_SPEC, 2000), priority=3),
+        attributes(NORMAL, ipv6(IP6_A, IP6_B, 17), ports(UDP_SPEC, 2000), priority=3),
+    ],
+    "vlan": [attributes(NORMAL, eth(vlan=0xBC0C)), attributes(NORMAL, eth(vlan=5), flags=DONT_TRAP)],
+    "others": [attributes(kind) for kind in (ALL_DEFAULT, MC_DEFAULT, SNIFFER)]
+    + [attributes(NORMAL, flags=DONT_TRAP)],
+    "refused": [
+        attributes(NORMAL, eth(MAC_B), eth(MAC_B)),
+        attributes(SNIFFER, eth(MAC_B)),
+        attributes(7),
+        attributes(NORMAL, spec(ACTION_TAG, bytes(4), b"")),
+        attributes(NORMAL, eth(MAC_B))[:-8],
+    ],
 }
 
 

@@ -28,13 +28,21 @@ def arrive(packet, kind=PACKET):
 
 
 def ask(what, space, port, member=0, number=1, family=6, address=bytes(16), is_shared=0):
-    return step(REQUEST, member) + struct.pack("<BBBBHHII", what, family, is_shared, 0, space, port, number, 0) + address
+    return (
+        step(REQUEST, member)
+        + struct.pack("<BBBBHHII", what, family, is_shared, 0, space, port, number, 0)
+        + address
+    )
 
 
 def service_of(packet):
     """(port space, port) that a request asks for."""
     mad = packet[HEADERS[packet[0] >> 4] :]
-    return struct.unpack_from(">HH", mad, 24 + 8 + 4) if len(mad) > 256 and mad[16 + 1] in (REQ, SIDR_REQ) else None
+    return (
+        struct.unpack_from(">HH", mad, 24 + 8 + 4)
+        if len(mad) > 256 and mad[16 + 1] in (REQ, SIDR_REQ)
+        else None
+    )
 
 
 def packets_of(path):
@@ -57,18 +65,31 @@ def main():
         scripts[name] = all_of_them
         scripts[f"{name}_heard"] = listen + all_of_them + all_of_them + step(END) + all_of_them
         scripts[f"{name}_early"] = all_of_them + step(PASS, 10) + listen + step(PASS, 30) + all_of_them
-        cut = b"".join(arrive(packet[:-2], INTACT_PACKET) + arrive(packet[:40], INTACT_PACKET) for packet in packets)
+        cut = b"".join(
+            arrive(packet[:-2], INTACT_PACKET) + arrive(packet[:40], INTACT_PACKET) for packet in packets
+        )
         scripts[f"{name}_cut"] = listen + cut
-        other = b"".join(arrive(packet[:1] + b"\xff" + packet[2:4] + b"\xab\xcd" + packet[6:], INTACT_PACKET) for packet in packets)
+        other = b"".join(
+            arrive(packet[:1] + b"\xff" + packet[2:4] + b"\xab\xcd" + packet[6:], INTACT_PACKET)
+            for packet in packets
+        )
         scripts[f"{name}_changed"] = listen + other
-    scripts["ports"] = b"".join(
-        ask(what, space, port, member, number, family, address)
-        for what in (BIND, LISTEN, RELEASE, 1, 9)
-        for member in (0, 1)
-        for space, port, number in ((TCP, 80, 1), (UDP, 0, 2), (TCP, 80, 0xFFFFFFFF), (7, 7, 7))
-        for family, address in ((4, ANY_IPV4), (6, bytes(16)), (4, bytes(16)), (5, ANY_IPV4))
-    ) + step(END, 0) + step(END, 1)
-    scripts["shared"] = b"".join(ask(BIND, TCP, 80, 0, number, is_shared=1) for number in range(9)) + ask(LISTEN, TCP, 80, 0, 3) + ask(RELEASE, TCP, 80, 0, 3)
+    scripts["ports"] = (
+        b"".join(
+            ask(what, space, port, member, number, family, address)
+            for what in (BIND, LISTEN, RELEASE, 1, 9)
+            for member in (0, 1)
+            for space, port, number in ((TCP, 80, 1), (UDP, 0, 2), (TCP, 80, 0xFFFFFFFF), (7, 7, 7))
+            for family, address in ((4, ANY_IPV4), (6, bytes(16)), (4, bytes(16)), (5, ANY_IPV4))
+        )
+        + step(END, 0)
+        + step(END, 1)
+    )
+    scripts["shared"] = (
+        b"".join(ask(BIND, TCP, 80, 0, number, is_shared=1) for number in range(9))
+        + ask(LISTEN, TCP, 80, 0, 3)
+        + ask(RELEASE, TCP, 80, 0, 3)
+    )
     for name, script in scripts.items():
         (folder / f"{name}.bin").write_bytes(script)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the corpus of multicast_fuzz out of pcap_fixtures/igmp_mld_linux.pcap; multicast_fuzz.cc describes the format.
+"""Writes the corpus of multicast_fuzz out of pcap_fixtures/igmp_mld_linux.pcap; multicast_fuzz.cc describes
+the format.
 
     make_multicast_corpus.py FIXTURES FOLDER
 """
@@ -40,12 +41,18 @@ def main():
     fixtures, folder = map(pathlib.Path, sys.argv[1:3])
     folder.mkdir(parents=True, exist_ok=True)
     captured = [frame for _, frame in frames(fixtures / "igmp_mld_linux.pcap")]
-    scripts = {"joins_and_leaves": joined(GROUPS) + wait(300) + left(GROUPS) + joined(3) + wait(50) + left(3),
-               "whole_capture": joined(2) + b"".join(arrive(frame) + wait(100) for frame in captured)}
+    scripts = {
+        "joins_and_leaves": joined(GROUPS) + wait(300) + left(GROUPS) + joined(3) + wait(50) + left(3),
+        "whole_capture": joined(2) + b"".join(arrive(frame) + wait(100) for frame in captured),
+    }
     for name in GENERAL:
         general, specific = (arrive(captured[which[name] - 1]) for which in (GENERAL, SPECIFIC))
-        scripts[name] = joined(GROUPS) + wait(1500) + general + wait(500) + specific + wait(1500) + left(GROUPS)
-        scripts[f"{name}_again"] = joined(2) + (general + wait(20) + specific) * 20 + wait(262000) + specific + wait(1000)
+        scripts[name] = (
+            joined(GROUPS) + wait(1500) + general + wait(500) + specific + wait(1500) + left(GROUPS)
+        )
+        scripts[f"{name}_again"] = (
+            joined(2) + (general + wait(20) + specific) * 20 + wait(262000) + specific + wait(1000)
+        )
     for name, script in scripts.items():
         (folder / f"{name}.bin").write_bytes(script)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the corpus of view_fuzz: small pcapng files in both byte orders, with comments, notes, and what is wrong with such files.
+"""Writes the corpus of view_fuzz: small pcapng files in both byte orders, with comments, notes, and what is
+wrong with such files.
 
     make_view_corpus.py FOLDER
 """
@@ -19,7 +20,9 @@ class Writer:
     def block(self, kind, body):
         body += b"\0" * (-len(body) % 4)
         length = len(body) + 12
-        self.bytes += struct.pack(self.order + "II", kind, length) + body + struct.pack(self.order + "I", length)
+        self.bytes += (
+            struct.pack(self.order + "II", kind, length) + body + struct.pack(self.order + "I", length)
+        )
 
     def options(self, *options):
         found = b""
@@ -28,8 +31,14 @@ class Writer:
         return found + struct.pack(self.order + "HH", 0, 0)
 
     def section(self):
-        self.block(SECTION, struct.pack(self.order + "IHHq", 0x1A2B3C4D, 1, 0, -1) + self.options((4, b"urnic 0.1.0")))
-        self.block(INTERFACE, struct.pack(self.order + "HHI", 1, 0, 262144) + self.options((2, b"urnic0"), (9, b"\x09")))
+        self.block(
+            SECTION,
+            struct.pack(self.order + "IHHq", 0x1A2B3C4D, 1, 0, -1) + self.options((4, b"urnic 0.1.0")),
+        )
+        self.block(
+            INTERFACE,
+            struct.pack(self.order + "HHI", 1, 0, 262144) + self.options((2, b"urnic0"), (9, b"\x09")),
+        )
 
     def packet(self, frame, *options):
         fixed = struct.pack(self.order + "IIIII", 0, 0, 1, len(frame), len(frame))
@@ -44,7 +53,9 @@ def recording(order):
     writer = Writer(order)
     writer.section()
     flags = lambda value: (2, struct.pack(order + "I", value))
-    writer.note(urnic="modify", time_ns=1, qp=17, state="RTS", peer_qp=18, peer_address="10.0.0.2", timer_ns=None)
+    writer.note(
+        urnic="modify", time_ns=1, qp=17, state="RTS", peer_qp=18, peer_address="10.0.0.2", timer_ns=None
+    )
     writer.note(urnic="post_send", time_ns=2, qp=17, wr_id="0x1")
     writer.packet(b"\xff" * 62, flags(2))
     writer.packet(b"\xff" * 61, (1, "sent again: packet_seq_err".encode()), flags(1))
@@ -55,7 +66,11 @@ def recording(order):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"little_endian": recording("<").bytes, "big_endian": recording(">").bytes, "cut": recording("<").bytes[:-30]}
+    files = {
+        "little_endian": recording("<").bytes,
+        "big_endian": recording(">").bytes,
+        "cut": recording("<").bytes[:-30],
+    }
     other = Writer("<")
     other.section()
     other.block(SIMPLE_PACKET, struct.pack("<I", 4) + b"\0\1\2\3")

@@ -1,9 +1,10 @@
 // Fuzz target: multicast groups that a program joins and leaves while any frames arrive.
 //
-// The input is a sequence of steps, each with a byte that says what it is (its low two bits) and of which group (the others):
-// a join, a leave, time that passes (16 bits, in units of 10 ms), or a frame (16 bits of length, then its bytes), which arrives
-// as it is or, when the group's number is odd, with right checksums. What must hold: reports are well-formed, of groups that
-// were joined, and not more than their members and time allow; once all groups are left, nothing is to be said any more.
+// The input is a sequence of steps, each with a byte that says what it is (its low two bits) and of which
+// group (the others): a join, a leave, time that passes (16 bits, in units of 10 ms), or a frame (16 bits of
+// length, then its bytes), which arrives as it is or, when the group's number is odd, with right checksums.
+// What must hold: reports are well-formed, of groups that were joined, and not more than their members and
+// time allow; once all groups are left, nothing is to be said any more.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -11,8 +11,8 @@ namespace urnic::test {
 
 using FuzzInput = std::vector<std::uint8_t>;
 
-/// Makes new inputs from the inputs of a corpus. The same corpus, seed and number give the same input on every
-/// platform.
+/// Makes new inputs from the inputs of a corpus. The same corpus, seed and number give the same input on
+/// every platform.
 class Mutator {
  public:
   /// `corpus` is not empty and must outlive the mutator. Inputs never grow beyond `max_bytes`.

@@ -1,9 +1,9 @@
 // Fuzz target: what any program writes to /dev/infiniband/rdma_cm.
 //
-// The input is a list of commands, each a byte of flags, the number of the command, how long it says that it is and how much
-// room there is for the response (16 bits each, little endian), and the command itself. They go to two channels of one NIC
-// whose frames come back to it. No command may write more than there is room for, or fail in a way that the kernel does not
-// know.
+// The input is a list of commands, each a byte of flags, the number of the command, how long it says that it
+// is and how much room there is for the response (16 bits each, little endian), and the command itself. They
+// go to two channels of one NIC whose frames come back to it. No command may write more than there is room
+// for, or fail in a way that the kernel does not know.
 #include <fcntl.h>
 #include <rdma/rdma_user_cm.h>
 #include <unistd.h>

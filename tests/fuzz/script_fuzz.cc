@@ -2,8 +2,9 @@
 //
 // Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run
 // stays within the runner's bounds. The transport must survive packets, work requests and times in any order,
-// and the connection manager must survive MADs and the requests of programs. So that a changed byte does not end
-// a script, it is played a second time, without the lines that the parser refuses and without looking at results.
+// and the connection manager must survive MADs and the requests of programs. So that a changed byte does not
+// end a script, it is played a second time, without the lines that the parser refuses and without looking at
+// results.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Fuzz target: topology files.
 //
-// The input is the text of one. Nothing may crash; a refusal says why in one line; of what is taken a network is made, in which each host sends a few
-// frames: none may be left inside when all is done, and all are delivered or counted as lost.
+// The input is the text of one. Nothing may crash; a refusal says why in one line; of what is taken a network
+// is made, in which each host sends a few frames: none may be left inside when all is done, and all are
+// delivered or counted as lost.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Fuzz target: workload files.
 //
-// The input is the text of one, for a network of three hosts. Nothing may crash; a refusal says why in one line; small ones of what is taken run for
-// a moment of virtual time: what is sent is no more than what they say.
+// The input is the text of one, for a network of three hosts. Nothing may crash; a refusal says why in one
+// line; small ones of what is taken run for a moment of virtual time: what is sent is no more than what they
+// say.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

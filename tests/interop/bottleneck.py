@@ -1,8 +1,9 @@
-"""One link for four writers, three of urnic's with DCQCN and the guest's rdma_rxe, over the network of `urnic fabric --topology`.
+"""One link for four writers, three of urnic's with DCQCN and the guest's rdma_rxe, over the network of `urnic
+fabric --topology`.
 
-rdma_rxe knows no congestion control: CNPs tell it to send less, as they tell the others, and it ignores them. This can be seen from
-each writer's share of the link, from the marks and pauses of the link's queue, and from the CNPs of both ends.
-"""
+rdma_rxe knows no congestion control: CNPs tell it to send less, as they tell the others, and it ignores them.
+This can be seen from each writer's share of the link, from the marks and pauses of the link's queue, and from
+the CNPs of both ends. """
 import dataclasses
 import json
 import shlex
@@ -34,16 +35,35 @@ PRIORITY = "3"  # of DSCP 26
 # For a slow link (nic/congestion/CONGESTION.md).
 DCQCN = f"dcqcn:line_rate={LINK},rpg_min_rate=2,rpg_ai_rate=1,rpg_hai_rate=2,rpg_time_reset=4000,rpg_byte_reset=100000,dce_tcp_rtt=4000,dce_tcp_g=960"
 # ECT(0): a switch marks nothing else.
-WRITES = ["ib_write_bw", "-x", "1", "-F", "-m", "1024", "-s", "16384", "-D", str(SECONDS), "--report_gbits", "--tclass", "106"]
+WRITES = [
+    "ib_write_bw",
+    "-x",
+    "1",
+    "-F",
+    "-m",
+    "1024",
+    "-s",
+    "16384",
+    "-D",
+    str(SECONDS),
+    "--report_gbits",
+    "--tclass",
+    "106",
+]
 FRAME = 1082 / 1106  # of a link; less preamble, FCS and gap
 
 
 def topology():
     """Our senders and all receivers are hosts 0 to 6; the guest, beyond the uplink, is the last one."""
     senders, receivers = [f"sender{i}" for i in range(OURS)], [f"receiver{i}" for i in range(OURS + 1)]
-    priority = {"lossless": {"xoff": "100kB", "headroom": "64KiB"}, "ecn": {"kmin": "20kB", "kmax": "80kB", "pmax": 0.1}}
+    priority = {
+        "lossless": {"xoff": "100kB", "headroom": "64KiB"},
+        "ecn": {"kmin": "20kB", "kmax": "80kB", "pmax": 0.1},
+    }
+
     def link(one, other, rate="1Gb/s"):
         return {"ends": [one, other], "rate": rate, "delay": "1us"}
+
     return {
         "name": "bottleneck",
         "profiles": [{"name": "marking", "priorities": {PRIORITY: priority}}],
@@ -70,25 +90,51 @@ class NetworkWire(wires.TapWire):
     def boot(self, kernel):
         file = self.folder / "topology.json"
         file.write_text(json.dumps(topology()))
-        self._switch = self.start("switch", [self._stage.urnic, "fabric", "--topology", file, "--uplink", "af_packet:tap0"])
-        if not harness.wait_until(lambda: "Ctrl-C" in self._switch.output() or not self._switch.is_running(), harness.START_TIMEOUT):
+        self._switch = self.start(
+            "switch", [self._stage.urnic, "fabric", "--topology", file, "--uplink", "af_packet:tap0"]
+        )
+        if not harness.wait_until(
+            lambda: "Ctrl-C" in self._switch.output() or not self._switch.is_running(), harness.START_TIMEOUT
+        ):
             raise wires.WireError("the switch does not start")
         if not self._switch.is_running():
             raise wires.WireError(f"the switch does not start: {self._switch.output()}")
 
     def start(self, name, words):
         environment = self._stage.environment(self.folder)
-        return Process(name, self.start_of_program(self._stage, words), environment, self.folder, privileged=True, stage=self._stage)
+        return Process(
+            name,
+            self.start_of_program(self._stage, words),
+            environment,
+            self.folder,
+            privileged=True,
+            stage=self._stage,
+        )
 
     def start_host(self, number, *nic, program):
         """A program on a host of the network."""
         address = f"10.79.0.{10 + number}/24"
-        return self.start(f"host {number}", [self._stage.urnic, "run", "--port", f"fabric:default,{number}", "--ip", address, *nic, "--", *program])
+        return self.start(
+            f"host {number}",
+            [
+                self._stage.urnic,
+                "run",
+                "--port",
+                f"fabric:default,{number}",
+                "--ip",
+                address,
+                *nic,
+                "--",
+                *program,
+            ],
+        )
 
     def ask(self, *words):
         """What the tool says as JSON."""
         command = self.start_of_program(self._stage, [self._stage.urnic, *words, "--json"])
-        said = subprocess.run(command, env=self._stage.environment(self.folder), capture_output=True, text=True, timeout=20)
+        said = subprocess.run(
+            command, env=self._stage.environment(self.folder), capture_output=True, text=True, timeout=20
+        )
         return json.loads(said.stdout)
 
     def close(self):
@@ -99,8 +145,8 @@ class NetworkWire(wires.TapWire):
 
 @dataclasses.dataclass
 class Seen:
-    """Results. Rates are Mb/s of frames, as the network counts them (perftest in the guest does not know how fast its emulated clock
-    is); index OURS is rdma_rxe."""
+    """Results. Rates are Mb/s of frames, as the network counts them (perftest in the guest does not know
+    how fast its emulated clock is); index OURS is rdma_rxe."""
 
     rates: list
     marks: int
@@ -118,7 +164,10 @@ class Seen:
             (not self.drops, f"a lossless queue lost {self.drops}"),
             (min(self.cnps_sent) > 0, f"a receiver sent no CNP: {self.cnps_sent}"),
             (min(self.cnps_handled) > 0, f"a sender of ours had no CNP: {self.cnps_handled}"),
-            (guests > 1.5 * share, f"rdma_rxe, which ignores CNPs, had {guests:.0f} Mb/s, no more than a share of {share:.0f}"),
+            (
+                guests > 1.5 * share,
+                f"rdma_rxe, which ignores CNPs, had {guests:.0f} Mb/s, no more than a share of {share:.0f}",
+            ),
             (guests > 2 * max(ours), f"rdma_rxe had {guests:.0f} Mb/s, and one of ours {max(ours):.0f}"),
             (min(ours) > 0.02 * share, f"one of ours was starved: {min(ours):.1f} Mb/s"),
         ):
@@ -141,9 +190,14 @@ def play(wire, guest):
     clients = []
     try:
         for server, port in zip(servers, ports):
-            if not harness.wait_until(lambda: harness.is_listening(port, wire.namespace_pid) or not server.is_running(), harness.START_TIMEOUT):
+            if not harness.wait_until(
+                lambda: harness.is_listening(port, wire.namespace_pid) or not server.is_running(),
+                harness.START_TIMEOUT,
+            ):
                 raise wires.WireError(f"a receiver does not listen: {server.output()}")
-        theirs = guest.begin(shlex.join([*WRITES, "-d", "rxe0", "-p", str(ports[OURS]), wires.HOSTS]), SECONDS + 20)
+        theirs = guest.begin(
+            shlex.join([*WRITES, "-d", "rxe0", "-p", str(ports[OURS]), wires.HOSTS]), SECONDS + 20
+        )
         clients = [wire.start_host(i, "--cc", DCQCN, program=[*words[i], wires.HOSTS]) for i in range(OURS)]
         time.sleep(BEGIN)
         since, first = time.monotonic(), _sent_bytes(wire)
@@ -168,10 +222,16 @@ def play(wire, guest):
 
 
 def _ports(wire):
-    return {each["port"]: each["priorities"].get(PRIORITY, {}) for each in wire.ask("fabric", "status")["network"]["ports"]}
+    return {
+        each["port"]: each["priorities"].get(PRIORITY, {})
+        for each in wire.ask("fabric", "status")["network"]["ports"]
+    }
 
 
 def _sent_bytes(wire):
     """Of each sender, of ours first."""
     ports_of_network = _ports(wire)
-    return [ports_of_network[f"{name}->left"].get("sent_bytes", 0) for name in (*(f"sender{i}" for i in range(OURS)), "guest")]
+    return [
+        ports_of_network[f"{name}->left"].get("sent_bytes", 0)
+        for name in (*(f"sender{i}" for i in range(OURS)), "guest")
+    ]

@@ -4,7 +4,20 @@ import itertools
 import random
 
 from cm_programs import CM_PROGRAMS
-from program import ANY_LOSS, ANY_SIZE, FAULTS, FIXED, GIDS, MENDED_FAULTS, MTUS, ONE_PACKET, QUIET_FAULTS, SIZES, WEATHER, Program
+from program import (
+    ANY_LOSS,
+    ANY_SIZE,
+    FAULTS,
+    FIXED,
+    GIDS,
+    MENDED_FAULTS,
+    MTUS,
+    ONE_PACKET,
+    QUIET_FAULTS,
+    SIZES,
+    WEATHER,
+    Program,
+)
 
 
 def _pingpong(service, sizes, faults):
@@ -16,7 +29,13 @@ def _perftest(name, *options, sizes=ANY_SIZE, faults=QUIET_FAULTS):
     suffix = "".join(f"_{word.lower()}" for word in options if not word.startswith("-"))
     # Where nothing says that a receive is missing, all of them are there from the start.
     unreliable = ("-r", "128") if name.startswith("ib_send") and "-c" in options else ()
-    return Program(name + suffix, (name, "-F", "-n", "100", *options, *unreliable), "perftest", sizes=sizes, faults=faults)
+    return Program(
+        name + suffix,
+        (name, "-F", "-n", "100", *options, *unreliable),
+        "perftest",
+        sizes=sizes,
+        faults=faults,
+    )
 
 
 def _peer(scenario, faults=QUIET_FAULTS, **more):
@@ -33,8 +52,16 @@ PROGRAMS = (
     _perftest("ib_read_bw", faults=MENDED_FAULTS),
     _perftest("ib_atomic_bw", "-A", "FETCH_AND_ADD", sizes=FIXED, faults=MENDED_FAULTS),
     _perftest("ib_atomic_bw", "-A", "CMP_AND_SWAP", sizes=FIXED, faults=MENDED_FAULTS),
-    # Only we can be the ones who give up: seven retries are endless for rdma_rxe (fact 37), and perftest knows no other number.
-    Program("killed_server", ("ib_write_bw", "-F", "-D", "30"), "perftest", roles=("asks",), drops=("asks",), kills_server=True),
+    # Only we can be the ones who give up: seven retries are endless for rdma_rxe (fact 37), and perftest
+    # knows no other number.
+    Program(
+        "killed_server",
+        ("ib_write_bw", "-F", "-D", "30"),
+        "perftest",
+        roles=("asks",),
+        drops=("asks",),
+        kills_server=True,
+    ),
     _perftest("ib_send_lat"),
     _perftest("ib_write_lat"),
     _perftest("ib_read_lat"),
@@ -104,13 +131,28 @@ class Case:
 
     def choices(self):
         """What the cover is about: each pair of them once. The program comes with a role at least."""
-        return (("role", self.role), ("gid", self.gid), ("mtu", self.mtu), ("size", self.size), ("faults", self.faults))
+        return (
+            ("role", self.role),
+            ("gid", self.gid),
+            ("mtu", self.mtu),
+            ("size", self.size),
+            ("faults", self.faults),
+        )
 
     def words(self, device, gid_index, port, peer=None):
         """The command line of one side; of the client, when `peer` says where the server is."""
         common = [*self.program.words]
         if self.program.family == "peer":
-            common += ["--device", device, "--gid", gid_index, "--mtu", self.mtu, "--weather", WEATHER[self.faults]]
+            common += [
+                "--device",
+                device,
+                "--gid",
+                gid_index,
+                "--mtu",
+                self.mtu,
+                "--weather",
+                WEATHER[self.faults],
+            ]
             common += [self.program.name, port]
         elif self.program.family == "pingpong":
             # So few round trips that those with the guest under loss take seconds.
@@ -123,8 +165,8 @@ class Case:
         return [str(word) for word in [*common, *([peer] if peer else [])]]
 
     def cm_words(self, asks, **places):
-        """The command line of the client or of the server of a program that finds its peer by rdma_cm. `places` are what stands
-        in braces there."""
+        """The command line of the client or of the server of a program that finds its peer by rdma_cm.
+        `places` are what stands in braces there."""
         words = self.program.client_words if asks else self.program.server_words
         return [filled for filled in (word.format(**places) for word in words) if filled]
 
@@ -143,8 +185,8 @@ def _pairs(case):
 
 
 def _cover(cases, pairs_of):
-    """Few of the cases, with every pair that occurs in all of them: always the one with the most pairs that are missing. Of
-    equals any, but in every run the same."""
+    """Few of the cases, with every pair that occurs in all of them: always the one with the most pairs
+    that are missing. Of equals any, but in every run the same."""
     cases = random.Random(1).sample(cases, len(cases))
     pairs = {case: frozenset(pairs_of(case)) for case in cases}
     missing = frozenset().union(*pairs.values())
@@ -161,9 +203,11 @@ def everything():
 
 
 def cover():
-    """Every program in both roles, and every pair of role, kind of GID, MTU, length and faults. Of the programs that connect by
-    rdma_cm, whose lost messages take seconds, each once."""
-    return _sorted(_cover([case for program in PROGRAMS for case in _cases(program)], _pairs) + _some_with_cm())
+    """Every program in both roles, and every pair of role, kind of GID, MTU, length and faults. Of the
+    programs that connect by rdma_cm, whose lost messages take seconds, each once."""
+    return _sorted(
+        _cover([case for program in PROGRAMS for case in _cases(program)], _pairs) + _some_with_cm()
+    )
 
 
 def _some_with_cm():
@@ -171,36 +215,59 @@ def _some_with_cm():
     chosen = []
     for number, program in enumerate(program for program in CM_PROGRAMS if "clean" in program.faults):
         turns = (itertools.cycle(axis) for axis in (program.roles, program.gids, MTUS))
-        role, gid, mtu = (next(itertools.islice(turn, number // step, None)) for turn, step in zip(turns, (1, 2, 4)))
-        wanted = [faults for faults in program.faults if faults == "clean" or program.name in ("rping_own_queue_pairs", "rstream")]
+        role, gid, mtu = (
+            next(itertools.islice(turn, number // step, None)) for turn, step in zip(turns, (1, 2, 4))
+        )
+        wanted = [
+            faults
+            for faults in program.faults
+            if faults == "clean" or program.name in ("rping_own_queue_pairs", "rstream")
+        ]
         chosen += [Case(program, role, gid, mtu, "fixed", faults) for faults in wanted]
     return chosen
 
 
 def over_shared_memory():
-    """A few cases for another wire. Without a peer the guest's port is down there, and perftest wants it up before it meets
-    one."""
+    """A few cases for another wire. Without a peer the guest's port is down there, and perftest wants it
+    up before it meets one."""
     names = ("rc_pingpong", "srq_pingpong", "uc_pingpong", "ud_pingpong", "stream", "operations", "rnr")
     chosen = []
     for program in PROGRAMS:
         for role in program.roles if program.name in names else ():
-            chosen.append(Case(program, role, GIDS[len(chosen) % 3], MTUS[len(chosen) % 2], program.sizes[-1], "clean"))
+            chosen.append(
+                Case(program, role, GIDS[len(chosen) % 3], MTUS[len(chosen) % 2], program.sizes[-1], "clean")
+            )
     return chosen
 
 
 def over_sockets(groups=GROUPS, is_full=False):
-    """Cases for the host's own addresses, among which there is no link-local one, and for the kernel's UDP sockets. In full every
-    program with each pair of the other choices, without the faults that sockets do not mind, and without what asks us
-    for neighbors: the host has them."""
-    names = ("rc_pingpong", "uc_pingpong", "ud_pingpong", "ib_write_bw", "ib_read_bw", "stream", "operations", "rping", "rdma_server")
+    """Cases for the host's own addresses, among which there is no link-local one, and for the kernel's UDP
+    sockets. In full every program with each pair of the other choices, without the faults that sockets do
+    not mind, and without what asks us for neighbors: the host has them."""
+    names = (
+        "rc_pingpong",
+        "uc_pingpong",
+        "ud_pingpong",
+        "ib_write_bw",
+        "ib_read_bw",
+        "stream",
+        "operations",
+        "rping",
+        "rdma_server",
+    )
     chosen = []
     for program in (program for group in groups for program in GROUPS[group]):
         if not is_full and program.name not in names:
             continue
-        some = [case for case in _cases(program) if case.gid in _GIDS_OF_HOSTS and case.faults in _FAULTS_OF_HOSTS]
+        some = [
+            case for case in _cases(program) if case.gid in _GIDS_OF_HOSTS and case.faults in _FAULTS_OF_HOSTS
+        ]
         some = [case for case in some if program.meets or case.role == "serves"]
         if some:
-            chosen += _cover(some, lambda case: itertools.combinations(case.choices(), 2) if is_full else [("role", case.role)])
+            chosen += _cover(
+                some,
+                lambda case: itertools.combinations(case.choices(), 2) if is_full else [("role", case.role)],
+            )
     return _sorted(dict.fromkeys(chosen))
 
 
@@ -212,10 +279,21 @@ def over_pci():
         if program.name not in names:
             continue
         for number, role in enumerate(program.roles):
-            chosen.append(Case(program, role, GIDS[len(chosen) % 3], MTUS[(len(chosen) // 2 + number) % 2], program.sizes[-1], "clean"))
+            chosen.append(
+                Case(
+                    program,
+                    role,
+                    GIDS[len(chosen) % 3],
+                    MTUS[(len(chosen) // 2 + number) % 2],
+                    program.sizes[-1],
+                    "clean",
+                )
+            )
         if program.name in ("rc_pingpong", "ib_write_bw", "stream"):
             role = program.roles[len(chosen) % 2]
-            chosen.append(Case(program, role, GIDS[len(chosen) % 3], MTUS[len(chosen) % 2], program.sizes[-1], "loss1"))
+            chosen.append(
+                Case(program, role, GIDS[len(chosen) % 3], MTUS[len(chosen) % 2], program.sizes[-1], "loss1")
+            )
     return _sorted(chosen)
 
 
@@ -224,8 +302,8 @@ _FAULTS_OF_HOSTS = ("clean", "loss1", "loss5")
 
 
 def full(groups=GROUPS):
-    """Of these groups, every program with every role, kind of GID and MTU while nothing is lost, the lengths in turn; and with every kind of
-    faults every pair of what else there is."""
+    """Of these groups, every program with every role, kind of GID and MTU while nothing is lost, the
+    lengths in turn; and with every kind of faults every pair of what else there is."""
     chosen = []
     for program in (program for group in groups for program in GROUPS[group]):
         turns = itertools.cycle(program.sizes)

@@ -14,12 +14,15 @@ _UNTIL_UNREACHABLE = 150
 def _cm(name, server, client, *, faults=_LOSSY, gids=_ADDRESSES, seconds=_LONG, **more):
     """Words in braces are filled in for each case, see Session."""
     words = {"server_words": tuple(server.split()), "client_words": tuple(client.split())}
-    return Program(name, (), "rdma_cm", sizes=FIXED, faults=faults, gids=gids, seconds=seconds, **(words | more))
+    return Program(
+        name, (), "rdma_cm", sizes=FIXED, faults=faults, gids=gids, seconds=seconds, **(words | more)
+    )
 
 
 def _perftest(name):
-    """Without IPv6, which perftest does not know here. It sends its first messages from the buffer that it receives into. Its server
-    ends a first connection and listens again for the measured one; its client requests that connection at once."""
+    """Without IPv6, which perftest does not know here. It sends its first messages from the buffer that it
+    receives into. Its server ends a first connection and listens again for the measured one; its client
+    requests that connection at once."""
     both = f"{name} -R -F -n 100 -s 4096 -d {{device}} -p {{port}}"
     return _cm(f"{name}_by_cm", both, f"{both} {{server}}", gids=("ipv4",), listens_anew=True, overwrites=True,
                leaves=True)  # fmt: skip
@@ -29,7 +32,15 @@ def _rpings(name, rounds, script, **more):
     """Eight clients that a shell starts, of one server that stays. Each of our NICs draws something else."""
     rping = f"URNIC_SEED=$((URNIC_SEED + i)) rping -c -C {rounds} {_RPING}"
     script = "for i in 1 2 3 4 5 6 7 8; do " + script.replace("RPING", rping)
-    return _cm(name, _STAYING_RPING, "", client_words=("sh", "-c", script), server_stays=True, overwrites=True, **more)
+    return _cm(
+        name,
+        _STAYING_RPING,
+        "",
+        client_words=("sh", "-c", script),
+        server_stays=True,
+        overwrites=True,
+        **more,
+    )
 
 
 # It writes its next message into the buffer of the last one, although that may have to be sent again.
@@ -42,7 +53,8 @@ CM_PROGRAMS = (
     _cm("rping_own_queue_pairs", f"rping -s -q -C 20 {_RPING}", f"rping -c -q -C 20 {_RPING}", overwrites=True),
     # A lost packet costs 2 s, the kernel's ACK timeout: fewer of them, for eight fit into the time.
     _rpings("rping_eight_in_turn", 5, "RPING || exit 1; done"),
-    # Ours would need eight NICs with an address each. rping's server mixes up two clients that come at the same moment.
+    # Ours would need eight NICs with an address each. rping's server mixes up two clients that come at the
+    # same moment.
     _rpings("rping_eight_at_once", 20, 'RPING & all="$all $!"; sleep 0.1; done; for i in $all; do wait $i || exit 1; done', roles=("serves",)),
     _cm("ucmatose", "ucmatose -c 16 -b {server} -p {port}", "ucmatose -c 16 -s {server} -p {port}"),
     _cm("udaddy", "udaddy -c 4 -b {server}", "udaddy -c 4 -s {server}", faults=_CLEAN, port=7174),

@@ -35,7 +35,8 @@ class CpioWriter:
 
     def _write_entry(self, name, mode, content):
         encoded = name.encode() + b"\0"
-        # Inode, mode, owner, group, links, time, size, four device numbers, length of the name, checksum (unused).
+        # Inode, mode, owner, group, links, time, size, four device numbers, length of the name, checksum
+        # (unused).
         numbers = (len(self._entries), mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(encoded), 0)
         self._write_padded(b"070701" + b"".join(b"%08x" % number for number in numbers) + encoded)
         self._write_padded(content)

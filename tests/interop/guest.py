@@ -36,7 +36,8 @@ class Command:
         channel.sendall(f"{self._number} {seconds} {encoded}\n".encode())
 
     def wait(self, timeout):
-        """The exit code, or None when the time is over. Commands that ran too long for the guest end with 143 or 137."""
+        """The exit code, or None when the time is over. Commands that ran too long for the guest end with 143
+        or 137."""
         deadline = time.monotonic() + timeout
         while self.code is None:
             self._take()
@@ -80,23 +81,42 @@ class Command:
 
 
 class Guest:
-    """Started by start(), gone after close(). `network` are QEMU's words for its network devices; `prefix` words stand
-    before all of them, e.g. to enter a namespace or to become another user. `folder` takes sockets and the console's log. `parameters`
-    are for the kernel; `first_devices` QEMU's words for what has to be there before all other devices."""
+    """Started by start(), gone after close(). `network` are QEMU's words for its network devices; `prefix`
+    words stand before all of them, e.g. to enter a namespace or to become another user. `folder` takes
+    sockets and the console's log. `parameters` are for the kernel; `first_devices` QEMU's words for what
+    has to be there before all other devices."""
 
-    def __init__(self, kernel, initramfs, folder, network, prefix=(), shared_memory=False, machine="pc", memory_mb=MEMORY_MB, parameters="", first_devices=()):
+    def __init__(
+        self,
+        kernel,
+        initramfs,
+        folder,
+        network,
+        prefix=(),
+        shared_memory=False,
+        machine="pc",
+        memory_mb=MEMORY_MB,
+        parameters="",
+        first_devices=(),
+    ):
         self.folder = folder
         self._console = folder / "console.log"
         self._channels = []
         self._free = []
         self._number = 0
         self._control = None
-        # One processor, and room for a second that never comes: else the emulator leaves out memory barriers, the card's thread and
-        # the guest then see each other's rings late, and now and then the card does not hear that there are packets to send.
+        # One processor, and room for a second that never comes: else the emulator leaves out memory barriers,
+        # the card's thread and the guest then see each other's rings late, and now and then the card does not
+        # hear that there are packets to send.
         processors = ["-smp", "1,maxcpus=2"]
         memory = ["-m", str(memory_mb)]
         if shared_memory:
-            memory += ["-object", f"memory-backend-memfd,id=ram,size={memory_mb}M,share=on", "-machine", "memory-backend=ram"]
+            memory += [
+                "-object",
+                f"memory-backend-memfd,id=ram,size={memory_mb}M,share=on",
+                "-machine",
+                "memory-backend=ram",
+            ]
         # fmt: off
         self._command = [
             *prefix, "setpriv", "--pdeathsig=KILL",  # does not outlive us
@@ -217,7 +237,10 @@ class Guest:
 
     def record(self, device, file):
         """Records every frame of a network device, as QEMU sees it, until stop_recording()."""
-        self.control("object-add", **{"qom-type": "filter-dump", "id": "recorder", "netdev": device, "file": os.fspath(file)})
+        self.control(
+            "object-add",
+            **{"qom-type": "filter-dump", "id": "recorder", "netdev": device, "file": os.fspath(file)},
+        )
 
     def stop_recording(self):
         self.control("object-del", id="recorder")

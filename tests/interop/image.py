@@ -1,4 +1,5 @@
-"""What the guest boots: the kernel of a Debian package, and an initramfs out of its modules and of programs installed here.
+"""What the guest boots: the kernel of a Debian package, and an initramfs out of its modules and of programs
+installed here.
 
 The package is downloaded once into build/interop. Nothing of it is installed.
 """
@@ -23,7 +24,9 @@ MODULES = (
     " sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb crc32_generic"
 ).split()
 # Drivers that leave a card to a program, for a guest that urnic runs in.
-CARD_MODULES = "virtio_pci virtio_net virtio_console virtio_rng uio_pci_generic vfio_pci vfio_iommu_type1".split()
+CARD_MODULES = (
+    "virtio_pci virtio_net virtio_console virtio_rng uio_pci_generic vfio_pci vfio_iommu_type1".split()
+)
 PROGRAMS = (
     "ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong"
     " ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw ib_atomic_lat"
@@ -108,7 +111,9 @@ def package_of(cache):
 
 def _newest_package():
     for may_update in (True, False):
-        listed = subprocess.run(["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True).stdout
+        listed = subprocess.run(
+            ["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True
+        ).stdout
         match = re.search(r"Depends: (linux-image-\d\S*)", listed)
         if match:
             return match.group(1)
@@ -119,7 +124,8 @@ def _newest_package():
 
 
 def prepare_kernel(cache):
-    """The newest kernel in `cache`; without one, what the package manager has is downloaded and unpacked there."""
+    """The newest kernel in `cache`; without one, what the package manager has is downloaded and unpacked
+    there."""
     there = _kernel_there(cache)
     if there:
         return Kernel(there)
@@ -176,15 +182,30 @@ _UNPACK = {"": bytes, ".xz": lzma.decompress}
 def _may_be_needed(name):
     """Spares memory: graphics, sound and file systems are most of the package."""
     path = str(name)
-    return any(part in path for part in ("/virtio/", "/net/", "/infiniband/", "/configfs/", "/char/", "/crypto/", "/lib/", "/arch/", "/uio/", "/vfio/"))
+    return any(
+        part in path
+        for part in (
+            "/virtio/",
+            "/net/",
+            "/infiniband/",
+            "/configfs/",
+            "/char/",
+            "/crypto/",
+            "/lib/",
+            "/arch/",
+            "/uio/",
+            "/vfio/",
+        )
+    )
 
 
 def _unpack_kernel(image):
-    """The kernel proper out of a bzImage: QEMU starts it directly, and the emulated processor need not unpack it.
+    """The kernel proper out of a bzImage: QEMU starts it directly, and the emulated processor need not unpack
+    it.
 
-    The header says how many sectors the boot code has (0x1f1, without the first). The compressed kernel follows the boot code; the
-    header has its offset from there and its size (0x248, 0x24c): Documentation/x86/boot.rst.
-    """
+    The header says how many sectors the boot code has (0x1f1, without the first). The compressed kernel
+    follows the boot code; the header has its offset from there and its size (0x248, 0x24c):
+    Documentation/x86/boot.rst."""
     offset, size = struct.unpack_from("<II", image, 0x248)
     packed = image[(image[0x1F1] + 1) * 512 + offset :][:size]
     if not packed.startswith(b"\xfd7zXZ"):
@@ -220,8 +241,8 @@ def _in_usr(path):
 
 
 def build_initramfs(path, kernel, programs, modules=MODULES, installation=None):
-    """Writes an initramfs: drivers, the programs of Debian, `programs`, and what all of them need. `installation` is a folder that
-    urnic is installed into; in the guest it is /opt/urnic."""
+    """Writes an initramfs: drivers, the programs of Debian, `programs`, and what all of them need.
+    `installation` is a folder that urnic is installed into; in the guest it is /opt/urnic."""
     with open(path, "wb") as file:
         archive = CpioWriter(file)
         for folder in ("proc", "sys", "dev", "tmp", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"):
@@ -248,7 +269,9 @@ def build_initramfs(path, kernel, programs, modules=MODULES, installation=None):
         add_binary(_find_one("/usr/lib/*/libibverbs/librxe-rdmav*.so", "ibverbs-providers"))
         add_binary(_find_one("/lib/*/libgcc_s.so.1", "libgcc-s1"))
         archive.add_file("etc/libibverbs.d/rxe.driver", b"driver rxe\n", 0o644)
-        archive.add_file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n", 0o644)
+        archive.add_file(
+            "etc/passwd", b"root:x:0:0:root:/:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n", 0o644
+        )
         archive.add_file("etc/hosts", b"127.0.0.1 localhost\n", 0o644)
 
         # The shell is not busybox's, which would prefer its own ip to the one that we brought.

@@ -1,8 +1,8 @@
-"""Judges the results of a case: what the programs said, the recordings of both ends, and what the guest counted.
+"""Judges the results of a case: what the programs said, the recordings of both ends, and what the guest
+counted.
 
-urnic's transport is not one of the judges. They are the programs themselves, `urnic check` (a second reading of the protocol),
-tshark and rdma_rxe.
-"""
+urnic's transport is not one of the judges. They are the programs themselves, `urnic check` (a second reading
+of the protocol), tshark and rdma_rxe. """
 import ipaddress
 import json
 import math
@@ -13,9 +13,9 @@ import subprocess
 import dissection
 import wires
 
-# Said by the guest's kernel, and harmless: the kernel does not know how fast the card is; over shared memory its carrier comes
-# and goes. Emulated time stands still now and then. Since some version before 6.12 rdma_rxe notes each completion with an error, which
-# its program gets, too.
+# Said by the guest's kernel, and harmless: the kernel does not know how fast the card is; over shared memory
+# its carrier comes and goes. Emulated time stands still now and then. Since some version before 6.12 rdma_rxe
+# notes each completion with an error, which its program gets, too.
 _EXPECTED_LOG = re.compile(
     "speed is unknown, defaulting|crng init done|link becomes ready|rxe0: set (active|down)|clocksource:|hrtimer: interrupt took"
     "|(do_complete|make_send_cqe): (non-flush error status|\\d+ callbacks suppressed)"
@@ -23,14 +23,16 @@ _EXPECTED_LOG = re.compile(
 _NO_ANSWER = re.compile(r"transport retry counter exceeded|Completion with error at|status 12\b")
 _SLEPT = "slept at a fence"
 _WRONG_DATA = re.compile(r"invalid data|broken")
-_LOCAL_QPN, _REMOTE_QPN = (re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote"))
+_LOCAL_QPN, _REMOTE_QPN = (
+    re.compile(rf"{side} address:.* QPN (0x[0-9a-f]+)") for side in ("local", "remote")
+)
 _UDP_HEADER = 8  # bytes
 _ROCE_PORT = 4791
 _MANAGERS = 1  # the queue pair of a connection manager
 _CNP = 0x81
 _PCAP_HEADER = 24  # bytes
-# Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock that stands still now
-# and then.
+# Seconds between the guest's word and its frame on the wire: netem keeps it for a millisecond, by a clock
+# that stands still now and then.
 _ON_ITS_WAY = 0.01
 
 
@@ -149,8 +151,8 @@ def _judge_cm_programs(run, verdict):
 
 
 def _may_have_stalled(run, failed):
-    """Whether both wait without an end, as they do when rdma_rxe of a newer Linux has an ACK of what it has only begun to repeat
-    (transport/FACTS.md)."""
+    """Whether both wait without an end, as they do when rdma_rxe of a newer Linux has an ACK of what it
+    has only begun to repeat (transport/FACTS.md)."""
     waits_for_ever = len(failed) == 2 and all(run.codes[side] is None for side in failed)
     return run.case.faults == "loss20" and run.kernel >= (6, 12) and waits_for_ever
 
@@ -160,12 +162,19 @@ def _gave_up(run, side):
 
 
 def _has_left_its_peer(run, failed):
-    """Whether this is all that went wrong: the other side's last acknowledgement was lost, and one side gave up waiting for it."""
-    return run.case.program.leaves and run.case.faults != "clean" and len(failed) == 1 and _gave_up(run, failed[0])
+    """Whether this is all that went wrong: the other side's last acknowledgement was lost, and one side gave
+    up waiting for it."""
+    return (
+        run.case.program.leaves
+        and run.case.faults != "clean"
+        and len(failed) == 1
+        and _gave_up(run, failed[0])
+    )
 
 
 def _check(run, name, file, frames, urnic, verdict):
-    """What `urnic check` has against our frames is a complaint, what it has against rdma_rxe's is worth knowing."""
+    """What `urnic check` has against our frames is a complaint, what it has against rdma_rxe's is worth
+    knowing."""
     command = [urnic, "check", "--json", "--mtu", str(run.case.mtu), file]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     try:
@@ -192,8 +201,8 @@ def _check(run, name, file, frames, urnic, verdict):
 
 
 def judge_receiver(run, verdict):
-    """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of what reached the guest may
-    be missing, unless the case is about packets that have to be dropped."""
+    """rdma_rxe counts a packet as received when all its checks, ICRC included, were passed: nothing of
+    what reached the guest may be missing, unless the case is about packets that have to be dropped."""
     records, _ = _read_pcap(run.wire)
     of_others = sum(is_for_guest(frame) for _, frame in records)
     own = sum(not is_for_guest(frame) and _is_for_members(frame) for _, frame in records)
@@ -221,22 +230,27 @@ def judge_receiver(run, verdict):
 
 
 def _unanswered(records, output):
-    """How many of our frames came to queue pairs of the guest after the last frame of these. The output of our program says which queue
-    pairs are connected; one pair that it does not name, as perftest's own connection by rdma_cm, is found in the frames. The guest may
-    end one queue pair while another still sends. When the guest's frames are held back, its last frame may still be on its way when
-    the queue pair is gone: a frame of ours may meet it on the wire and find no queue pair."""
-    ours, theirs = ([int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN))
+    """How many of our frames came to queue pairs of the guest after the last frame of these. The output of
+    our program says which queue pairs are connected; one pair that it does not name, as perftest's own
+    connection by rdma_cm, is found in the frames. The guest may end one queue pair while another still
+    sends. When the guest's frames are held back, its last frame may still be on its way when the queue
+    pair is gone: a frame of ours may meet it on the wire and find no queue pair."""
+    ours, theirs = (
+        [int(qpn, 16) for qpn in pattern.findall(output)] for pattern in (_LOCAL_QPN, _REMOTE_QPN)
+    )
     roce = [(seconds, frame) for seconds, frame in records if _is_roce(frame)]
     peer = dict(zip(ours, theirs))
     peer |= _only_pair((frame for _, frame in roce), peer)
     last_word = {peer.get(_destination(frame)): seconds for seconds, frame in roce if not is_for_guest(frame)}
     return sum(
-        is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _ON_ITS_WAY for seconds, frame in roce
+        is_for_guest(frame) and seconds > last_word.get(_destination(frame), math.inf) - _ON_ITS_WAY
+        for seconds, frame in roce
     )
 
 
 def _only_pair(frames, known):
-    """{our queue pair: the guest's}, if only one pair speaks besides the pairs in `known` and the connection managers' pair."""
+    """{our queue pair: the guest's}, if only one pair speaks besides the pairs in `known` and the connection
+    managers' pair."""
     called = {True: set(), False: set()}
     for frame in frames:
         called[is_for_guest(frame)].add(_destination(frame))
@@ -253,8 +267,8 @@ def is_for_guest(frame):
 
 
 def _is_for_members(frame):
-    """The guest hears itself when it sends to a group: all its programs that send there are members. Linux 6.1 does so, 6.12 does not,
-    or not always."""
+    """The guest hears itself when it sends to a group: all its programs that send there are members. Linux
+    6.1 does so, 6.12 does not, or not always."""
     return bool(frame[0] & 1) and _is_roce(frame)
 
 
@@ -279,7 +293,9 @@ def _destination(frame):
 def _udp_header(frame):
     """Where in a frame it begins, in bytes, or None."""
     kind = frame[12:14]
-    protocol, udp = (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, None)
+    protocol, udp = (
+        (frame[23], 34) if kind == b"\x08\x00" else (frame[20], 54) if kind == b"\x86\xdd" else (0, None)
+    )
     return udp if protocol == 17 else None
 
 
@@ -289,8 +305,9 @@ def read_frames(path):
 
 
 def _read_pcap(path):
-    """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the file's bytes. Both are without a
-    last frame that is cut off, as a killed program may leave it, and in both IP packets become frames."""
+    """The frames of a pcap file of this machine's byte order, each with its time in seconds, and the
+    file's bytes. Both are without a last frame that is cut off, as a killed program may leave it, and in
+    both IP packets become frames."""
     data = path.read_bytes()
     if len(data) < _PCAP_HEADER:  # a program that never had a NIC
         return [], b""

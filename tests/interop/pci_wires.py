@@ -1,5 +1,5 @@
-"""A second guest that urnic runs in, where it drives an emulated network card by DPDK; a cable of QEMU's leads to the guest with
-rdma_rxe. No privilege is needed here: what root does, root does in the guest."""
+"""A second guest that urnic runs in, where it drives an emulated network card by DPDK; a cable of QEMU's
+leads to the guest with rdma_rxe. No privilege is needed here: what root does, root does in the guest."""
 import pathlib
 import shlex
 
@@ -53,7 +53,9 @@ class PciWire:
         """The other guest is there already: soon its ends of the cables are."""
         folder = self._stage.folder()
         programs = [self._stage.program("interop_peer")]
-        initramfs = image.build_initramfs(folder / "initramfs", kernel, programs, image.CARD_MODULES, self._stage.root)
+        initramfs = image.build_initramfs(
+            folder / "initramfs", kernel, programs, image.CARD_MODULES, self._stage.root
+        )
         network = [
             *self._cable("wire", "server=off"), "-device", f"{self.card},netdev=wire,mac={wires.OURS['mac']},addr={SLOT:#x},romfile=",
             *self._cable("side", "server=off"), "-device", "virtio-net-pci,netdev=side,romfile=",
@@ -62,7 +64,9 @@ class PciWire:
             kernel, initramfs, folder, network, self._stage.drop_privilege([]), machine=self.machine, memory_mb=MEMORY_MB,
             parameters=self.parameters, first_devices=self.first_devices,
         )  # fmt: skip
-        wait_until(lambda: all((self._folder / f"{name}.sock").exists() for name in ("wire", "side")), START_TIMEOUT)
+        wait_until(
+            lambda: all((self._folder / f"{name}.sock").exists() for name in ("wire", "side")), START_TIMEOUT
+        )
         self.nic_guest.start()
         self.nic_guest.wait_until_up()
 
@@ -87,7 +91,9 @@ class PciWire:
         self.check_refusals()
         self.nic_guest.must(self._bind())
         # What is left is the card of the second cable.
-        self.nic_guest.must(f"cd /sys/class/net; device=$(ls | grep -v lo); ip link set $device up; ip address add {OURS}/24 dev $device")
+        self.nic_guest.must(
+            f"cd /sys/class/net; device=$(ls | grep -v lo); ip link set $device up; ip address add {OURS}/24 dev $device"
+        )
         self.prepare()
 
     def _bind(self):
@@ -128,7 +134,15 @@ class PciWire:
     def begin(self, nic, program, seconds):
         """Starts a program of ours there."""
         addresses = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64"]
-        words = ["/opt/urnic/bin/urnic", "run", *addresses, *self.nic_options(), *map(str, nic), "--", *program]
+        words = [
+            "/opt/urnic/bin/urnic",
+            "run",
+            *addresses,
+            *self.nic_options(),
+            *map(str, nic),
+            "--",
+            *program,
+        ]
         return self.nic_guest.begin(f"{self._start()} {shlex.join(words)}", seconds)
 
     def recording_place(self, _folder):
@@ -177,8 +191,9 @@ class VfioWire(PciWire):
         self.expect_refusal(ADDRESS, "may not open /dev/vfio/")
         self.nic_guest.must(f"chown {USER} $(ls /dev/vfio/[0-9]*)")
         self.expect_refusal(ADDRESS, "may lock 8192 KiB", locked=8192)
-        # QEMU's e1000e drops a frame to send if it cannot map the frame's buffer in one piece (net_tx_pkt_add_raw_fragment), for
-        # instance if the IOMMU maps the buffer's pages to separate pages. A real card reads piece by piece.
+        # QEMU's e1000e drops a frame to send if it cannot map the frame's buffer in one piece
+        # (net_tx_pkt_add_raw_fragment), for instance if the IOMMU maps the buffer's pages to separate pages.
+        # A real card reads piece by piece.
         self.nic_guest.must("echo always >/sys/kernel/mm/transparent_hugepage/shmem_enabled")
 
     def _start(self, locked=LOCKED_MEMORY):

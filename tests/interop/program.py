@@ -6,8 +6,8 @@ GIDS = ("ipv4", "ipv6", "linklocal")
 MTUS = (1024, 4096)  # of the path, in bytes: what interfaces of 1500 and 4200 bytes carry
 LINK_MTU = {1024: 1500, 4096: 4200}
 
-# What the network does to the packets, in both directions: `netem` changes the guest's packets, a fault injector changes ours.
-# "mute" is for the server alone: all its packets are lost.
+# What the network does to the packets, in both directions: `netem` changes the guest's packets, a fault
+# injector changes ours. "mute" is for the server alone: all its packets are lost.
 FAULTS = {
     "clean": ("", ""),
     "loss1": ("loss 1%", "loss=0.01"),
@@ -18,7 +18,15 @@ FAULTS = {
     # What the guest sends comes through congestion: we answer with CNPs, and rdma_rxe has to live with those.
     "marked": ("", "ce:direction=rx:times=all:p=0.2"),
 }
-WEATHER = {"clean": "fair", "loss1": "foul", "loss5": "foul", "jumble": "foul", "loss20": "dreadful", "mute": "dreadful", "marked": "fair"}
+WEATHER = {
+    "clean": "fair",
+    "loss1": "foul",
+    "loss5": "foul",
+    "jumble": "foul",
+    "loss20": "dreadful",
+    "mute": "dreadful",
+    "marked": "fair",
+}
 
 # Lengths of messages, in words that do not depend on the MTU.
 SIZES = {

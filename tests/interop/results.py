@@ -53,11 +53,18 @@ class Results:
         lines += ["", "## What failed", "", *([f"* {line}" for line in self._failed] or ["Nothing."])]
         lines += ["", "## What was seen besides", "", "| | times |", "|---|---|"]
         lines += [f"| {note} | {count} |" for note, count in sorted(self._notes.items())]
-        lines += [f"| `{rule}` of rdma_rxe's packets, as `urnic check` calls it | {count} |" for rule, count in sorted(self._habits.items())]
+        lines += [
+            f"| `{rule}` of rdma_rxe's packets, as `urnic check` calls it | {count} |"
+            for rule, count in sorted(self._habits.items())
+        ]
         path.write_text("\n".join(lines) + "\n")
 
     def _table(self, wire):
-        columns = [faults for faults in ABOUT_FAULTS if any(key[0] == wire and key[2] == faults for key in self._rows)]
+        columns = [
+            faults
+            for faults in ABOUT_FAULTS
+            if any(key[0] == wire and key[2] == faults for key in self._rows)
+        ]
         yield "| program | " + " | ".join(ABOUT_FAULTS[faults] for faults in columns) + " |"
         yield "|---|" + "---|" * len(columns)
         for program in cases.ALL_PROGRAMS:

@@ -17,8 +17,8 @@ from stage import Process
 
 DEVICES = {"ours": "urnic0", "guests": "rxe0"}
 GID_INDEX = {"linklocal": 0, "ipv4": 1, "ipv6": 2}
-# Seconds. A client of perftest asks for its second connection within a millisecond; the emulated server takes a third of a second
-# until it listens.
+# Seconds. A client of perftest asks for its second connection within a millisecond; the emulated server takes
+# a third of a second until it listens.
 HOLD_BACK = 1
 # How long a program whose peer has failed gets to notice.
 GRACE = 5
@@ -106,7 +106,8 @@ class Session:
         if self._faults != faults:
             self.guest.must(_netem(faults))
             self._faults = faults
-        # Its kernel asks for a MAC once and waits for a second: with our answers lost, programs fail before they have sent anything.
+        # Its kernel asks for a MAC once and waits for a second: with our answers lost, programs fail before
+        # they have sent anything.
         knows_us = case.faults != "clean"
         if self._knows_us != knows_us:
             self.wire.introduce_us(self.guest, knows_us)
@@ -124,6 +125,7 @@ class Session:
     def _converse(self, case, folder):
         port = case.program.port or harness.free_port()
         we_serve = case.role == "serves"
+
         def start(side, rounds=SOME):
             asks = (side == "ours") != we_serve
             words = self._words(case, side, asks, port, rounds)
@@ -148,7 +150,9 @@ class Session:
         if case.program.family != "rdma_cm":
             peer = None
             if asks:
-                peer = self.wire.guests_address_for_host if side == "ours" else self.wire.hosts_address_for_guest
+                peer = (
+                    self.wire.guests_address_for_host if side == "ours" else self.wire.hosts_address_for_guest
+                )
             return case.words(DEVICES[side], GID_INDEX[case.gid], port, peer)
         own, other = (wires.OURS, wires.GUESTS) if side == "ours" else (wires.GUESTS, wires.OURS)
         server, client = (other, own) if asks else (own, other)
@@ -161,7 +165,9 @@ class Session:
         processes[order[0]] = start(order[0])
         if not self._is_ready(case, order[0], processes[order[0]], port, folder):
             return
-        if case.role == "serves" and case.program.family == "pingpong":  # the others meet before they have a NIC
+        if (
+            case.role == "serves" and case.program.family == "pingpong"
+        ):  # the others meet before they have a NIC
             self.wire.await_link(self.guest)
         processes[order[1]] = start(order[1])
         if case.program.kills_server:
@@ -170,7 +176,8 @@ class Session:
         self._await_ends(case, order, processes)
 
     def _play_restart(self, case, order, start, port, folder, processes):
-        """One of them is killed in the middle of a conversation, and started again at once; a client that comes then is served."""
+        """One of them is killed in the middle of a conversation, and started again at once; a client that
+        comes then is served."""
         server, client = order
         killed = client if case.program.restarts == "client" else server
         processes[server] = start(server)
@@ -204,7 +211,8 @@ class Session:
                 process.wait(0.05)
 
     def _start_ours(self, case, words, folder):
-        # A NIC that comes again with the seed of one before it uses the same communication IDs: its REQ is an old one for the peer.
+        # A NIC that comes again with the seed of one before it uses the same communication IDs: its REQ is an
+        # old one for the peer.
         self._nics += 10
         recording = self.wire.recording_place(folder) / f"ours{self._nics}.pcap"
         seed = self.seed + self._nics
@@ -235,7 +243,9 @@ class Session:
     def _has_cm_listener(self, folder):
         # As the program: another user's are not shown.
         command = self.wire.start_of_program(self.stage, [self.stage.urnic, "stat", "--json"])
-        said = subprocess.run(command, env=self.stage.environment(folder), capture_output=True, text=True, timeout=20).stdout
+        said = subprocess.run(
+            command, env=self.stage.environment(folder), capture_output=True, text=True, timeout=20
+        ).stdout
         try:
             processes = json.loads(said)["processes"]
         except ValueError:
@@ -245,20 +255,30 @@ class Session:
     def _listens(self, side, process, port):
         guest = self.guest if side == "guests" else self.wire.nic_guest
         if guest is not None:
-            return self._guest_comes_to(f"grep -q ':{port:04X} [0:]*:0000 0A' /proc/net/tcp /proc/net/tcp6", guest)
+            return self._guest_comes_to(
+                f"grep -q ':{port:04X} [0:]*:0000 0A' /proc/net/tcp /proc/net/tcp6", guest
+            )
         namespace = self.wire.namespace_pid
-        return harness.wait_until(
-            lambda: not process.is_running() or harness.is_listening(port, namespace), harness.START_TIMEOUT
-        ) and process.is_running()
+        return (
+            harness.wait_until(
+                lambda: not process.is_running() or harness.is_listening(port, namespace),
+                harness.START_TIMEOUT,
+            )
+            and process.is_running()
+        )
 
     def _guest_comes_to(self, condition, guest=None):
-        code, _ = (guest or self.guest).run(f"for i in $(seq 300); do {condition} && exit 0; sleep 0.05; done; exit 1", 30)
+        code, _ = (guest or self.guest).run(
+            f"for i in $(seq 300); do {condition} && exit 0; sleep 0.05; done; exit 1", 30
+        )
         return code == 0
 
     def _end(self, case, processes):
         """Ends what still runs."""
         self.killed = {side for side, process in processes.items() if process.is_running()}
-        for side in sorted(self.killed, reverse=True):  # ours first: the guest may be the one that does not answer
+        for side in sorted(
+            self.killed, reverse=True
+        ):  # ours first: the guest may be the one that does not answer
             self._kill(case, side, processes[side])
 
     def _kill(self, case, side, process):
@@ -285,7 +305,9 @@ def start_program(stage, wire, nic, program, folder):
     addresses = ["--ip", f"{wires.OURS['ipv4']}/24", "--ip6", f"{wires.OURS['ipv6']}/64"]
     command = [stage.urnic, "run", *addresses, *wire.nic_options(), *nic, "--", *program]
     words = wire.start_of_program(stage, command)
-    return Process("ours", words, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage)
+    return Process(
+        "ours", words, stage.environment(folder), folder, privileged=wire.needs_privilege, stage=stage
+    )
 
 
 def _code(process):
@@ -302,13 +324,16 @@ def _netem(how):
         ]
         for protocol, words, priority in (("ip", "ip", 1), ("ipv6", "ip6", 2)):
             match = f"match {words} protocol 17 0xff match {words} dport 4791 0xffff"
-            commands.append(f"tc filter add dev eth0 parent 1: prio {priority} protocol {protocol} u32 {match} flowid 1:4")
+            commands.append(
+                f"tc filter add dev eth0 parent 1: prio {priority} protocol {protocol} u32 {match} flowid 1:4"
+            )
     return "; ".join([commands[0], " && ".join(commands[1:]) or "true"])
 
 
 def _hold_back(seconds):
-    """Holds back the requests for a connection (REQ, attribute 0x0010 of a MAD to queue pair 1) that come over IPv4 for the guest, and nothing
-    else: the acknowledgement that its server waits for is as fast as ever, and so is the RTU, without which its server cannot disconnect."""
+    """Holds back the requests for a connection (REQ, attribute 0x0010 of a MAD to queue pair 1) that come
+    over IPv4 for the guest, and nothing else: the acknowledgement that its server waits for is as fast as
+    ever, and so is the RTU, without which its server cannot disconnect."""
     commands = ["tc qdisc del dev eth0 ingress 2>/dev/null; ip link del late 2>/dev/null"]
     if seconds:
         match = "match ip protocol 17 0xff match ip dport 4791 0xffff match u32 1 0xffffff at 32 match u16 0x0010 0xffff at 64"

@@ -1,25 +1,32 @@
 """What lies between urnic and the guest: a tap interface in a network namespace, or shared memory.
 
-Each wire says how QEMU and `urnic run` are started for it, and by which address the programs of each side find the other side's
-programs, to exchange the numbers of their queue pairs. Only the NICs have the NICs' own addresses.
-"""
+Each wire says how QEMU and `urnic run` are started for it, and by which address the programs of each side
+find the other side's programs, to exchange the numbers of their queue pairs. Only the NICs have the NICs' own
+addresses. """
 import subprocess
 
 import harness
 
 
-OURS = {"ipv4": "10.79.0.3", "ipv6": "fd79::3", "linklocal": "fe80::5054:ff:fe79:3", "mac": "52:54:00:79:00:03"}
+OURS = {
+    "ipv4": "10.79.0.3",
+    "ipv6": "fd79::3",
+    "linklocal": "fe80::5054:ff:fe79:3",
+    "mac": "52:54:00:79:00:03",
+}
 GUESTS = {"ipv4": "10.79.0.2", "ipv6": "fd79::2", "mac": "52:54:00:79:00:02"}
 # The host's own stack in the namespace, for TCP.
 HOSTS = "10.79.0.1"
 
 LARGEST_MTU = 4200
-# Frames on their way into a guest that is slower than we are: without acknowledgements (UC) thousands may be waiting.
+# Frames on their way into a guest that is slower than we are: without acknowledgements (UC) thousands may be
+# waiting.
 TAP_QUEUE = 20000
 
 # Every frame is a frame as it would be on a cable: nothing is left for a device to fill in or cut.
 _NO_OFFLOADS = ",".join(
-    f"{name}=off" for name in "csum gso guest_csum guest_tso4 guest_tso6 guest_ufo host_tso4 host_tso6 host_ufo".split()
+    f"{name}=off"
+    for name in "csum gso guest_csum guest_tso4 guest_tso6 guest_ufo host_tso4 host_tso6 host_ufo".split()
 )
 
 
@@ -32,8 +39,9 @@ def network_card(netdev, mac):
 
 
 class TapWire:
-    """A namespace with one tap interface: QEMU reads and writes the device, urnic (af_packet) and the host's TCP share the
-    interface. Needs root. All of it is gone when the process that holds the namespace is."""
+    """A namespace with one tap interface: QEMU reads and writes the device, urnic (af_packet) and the
+    host's TCP share the interface. Needs root. All of it is gone when the process that holds the namespace
+    is."""
 
     name = "tap"
     has_recorder = True
@@ -57,10 +65,12 @@ class TapWire:
         self.inside = ["nsenter", "-n", "-t", str(self._holder.pid)]
         for command in (
             "ip link set lo up",
-            # Without any address the C library takes IPv6 for missing, and does not even read one that is given in figures.
+            # Without any address the C library takes IPv6 for missing, and does not even read one that is
+            # given in figures.
             "ip address add fd79::1/128 dev lo",
             "ip tuntap add dev tap0 mode tap",
-            # Without addresses of its own the host says nothing about IPv6, which would be in every recording.
+            # Without addresses of its own the host says nothing about IPv6, which would be in every
+            # recording.
             f"ip link set tap0 addrgenmode none mtu {LARGEST_MTU} txqueuelen {TAP_QUEUE}",
             "ip link set tap0 up",
             *(f"ip address add {address} dev tap0" for address in self._addresses_of_host),
@@ -124,7 +134,8 @@ class TapWire:
 
 
 class UdpWire(TapWire):
-    """The same tap, but that urnic has the host's addresses, and the kernel carries its datagrams: our programs need no privilege."""
+    """The same tap, but that urnic has the host's addresses, and the kernel carries its datagrams: our
+    programs need no privilege."""
 
     name = "udp"
     runs_privileged = False
@@ -151,7 +162,8 @@ class HostWire(UdpWire):
 
 
 def addresses(device):
-    """Addresses and rdma_rxe on the guest's network device. Nothing that IPv6 says on its own accord is wanted."""
+    """Addresses and rdma_rxe on the guest's network device. Nothing that IPv6 says on its own accord is
+    wanted."""
     return "\n".join(
         [
             "set -e",
@@ -171,13 +183,17 @@ def neighbors(device, is_lasting):
     """Gives the guest our MAC for all of our addresses, or takes it away."""
     own = [OURS[gid] for gid in ("ipv4", "ipv6", "linklocal")]
     if is_lasting:
-        return " && ".join(f"ip neighbor replace {address} lladdr {OURS['mac']} dev {device} nud permanent" for address in own)
+        return " && ".join(
+            f"ip neighbor replace {address} lladdr {OURS['mac']} dev {device} nud permanent"
+            for address in own
+        )
     return "; ".join(f"ip neighbor del {address} dev {device} 2>/dev/null" for address in own) + "; true"
 
 
 class VhostWire:
-    """Shared memory between QEMU (the front, which serves) and urnic (the back, which comes and goes with each program). No
-    program needs a privilege. The programs find each other through QEMU's own user-mode network, on a second card."""
+    """Shared memory between QEMU (the front, which serves) and urnic (the back, which comes and goes with
+    each program). No program needs a privilege. The programs find each other through QEMU's own user-mode
+    network, on a second card."""
 
     name = "vhost-user"
     nic_guest = None
@@ -200,7 +216,8 @@ class VhostWire:
             "network": [
                 "-chardev", f"socket,id=wire,path={self._socket},server=on",
                 "-netdev", "vhost-user,id=wire,chardev=wire",
-                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for another process.
+                # QEMU 7.2 without KVM crashes when it is to send message-signalled interrupts for another
+                # process.
                 "-device", network_card("wire", GUESTS["mac"]) + ",vectors=0",
                 "-netdev", "user,id=side",
                 "-device", "virtio-net-pci,netdev=side,romfile=",
@@ -239,7 +256,9 @@ class VhostWire:
 
     def await_link(self, guest):
         """The guest's card has a carrier while a back is there."""
-        guest.must("for i in $(seq 100); do grep -q 1 /sys/class/net/eth0/carrier && exit 0; sleep 0.05; done; exit 1")
+        guest.must(
+            "for i in $(seq 100); do grep -q 1 /sys/class/net/eth0/carrier && exit 0; sleep 0.05; done; exit 1"
+        )
 
     def close(self):
         """Nothing outlives the programs."""

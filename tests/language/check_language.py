@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Complains about English that a reader whose second language it is has to read twice, and about lines that
-are too long.
+"""Complains about English that a reader whose second language it is has to read twice, and about lines
+that are too long.
 
     check_language.py [ROOT]            complain, and fail where there is more than `allowed.txt` has
     check_language.py --shrink [ROOT]   write `allowed.txt` again, without what is gone from the tree; nothing is ever added
@@ -36,8 +36,16 @@ PATTERNS = (
         r"\b(?:is|are|was|were|be|been|being|what|nobody|never|not|as|than|where that is) asked for\b",
         'name who asks ("the program asks for"), or write "requested"',
     ),
-    Pattern("nobody", r"\b(?:some|no|any|every)(?:body|one)\b|\bno one\b", "name the actor: the program, the peer, the NIC's thread"),
-    Pattern("who-sentence", r"(?:/{2,} |[.;:] )Who(?:ever)? (?![^?]*\?)", "name the actor: the program that ..., the peer that ..."),
+    Pattern(
+        "nobody",
+        r"\b(?:some|no|any|every)(?:body|one)\b|\bno one\b",
+        "name the actor: the program, the peer, the NIC's thread",
+    ),
+    Pattern(
+        "who-sentence",
+        r"(?:/{2,} |[.;:] )Who(?:ever)? (?![^?]*\?)",
+        "name the actor: the program that ..., the peer that ...",
+    ),
     Pattern("in-vain", r"\bin vain\b", 'say what did not happen: "found nothing", "did not succeed"'),
     Pattern("be-had", r"\bbe had\b|\bat hand\b", 'write "available"'),
     Pattern("business", r"\bbusiness\b", "say who does it"),
@@ -47,9 +55,17 @@ PATTERNS = (
         r"|\ball the same\b|, mind\b|\bby and by\b|\bof old\b|\bthe like\b",
         "use the everyday word: so that, on, of it, where, so, although, while, still",
     ),
-    Pattern("hear-of", r"\b(?:hears?|heard|learns?|learned|learnt) of\b", 'write "is told about", "notices" or "knows"'),
+    Pattern(
+        "hear-of",
+        r"\b(?:hears?|heard|learns?|learned|learnt) of\b",
+        'write "is told about", "notices" or "knows"',
+    ),
     Pattern("for-ever", r"\bfor ever\b", 'write "forever" or "without end"'),
-    Pattern("but-for", r"\b(?:but|save|want) for\b|\bfor want of\b", 'write "except", "without" or "because there is no"'),
+    Pattern(
+        "but-for",
+        r"\b(?:but|save|want) for\b|\bfor want of\b",
+        'write "except", "without" or "because there is no"',
+    ),
     Pattern("comes-of", r"\b(?:comes?|came|becomes?|became) of\b", 'write "happens to", "follows from"'),
 )
 
@@ -87,7 +103,12 @@ def kind_of(path):
 def files_of(root):
     """(path below the root, kind) of all that is read."""
     top = [path for path in root.iterdir() if path.is_file()]
-    below = [path for folder in FOLDERS for path in (root / folder).rglob("*") if path.is_file() and not path.is_symlink()]
+    below = [
+        path
+        for folder in FOLDERS
+        for path in (root / folder).rglob("*")
+        if path.is_file() and not path.is_symlink()
+    ]
     for path in sorted(top + below):
         name = path.relative_to(root).as_posix()
         is_left_out = name == "CHANGELOG.md" or any(name.startswith(folder + "/") for folder in LEFT_OUT)
@@ -133,7 +154,9 @@ def complaints(found, allowed):
     for key in sorted(found.keys() | allowed.keys()):
         places, limit = found.get(key, []), allowed.get(key, 0)
         if len(places) > limit:
-            yield from (f"{place}\n    {key[0]}: {advice.get(key[0], 'an unknown pattern')}" for place in places)
+            yield from (
+                f"{place}\n    {key[0]}: {advice.get(key[0], 'an unknown pattern')}" for place in places
+            )
         elif len(places) < limit:
             yield f"{key[1]}: allowed.txt has {limit} of {key[0]}, there are {len(places)}: check_language.py --shrink"
 
@@ -144,9 +167,13 @@ HEAD = """\
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--shrink", action="store_true", help="write allowed.txt again, without what is gone")
-    parser.add_argument("root", nargs="?", default=pathlib.Path(__file__).resolve().parents[2], type=pathlib.Path)
+    parser.add_argument(
+        "root", nargs="?", default=pathlib.Path(__file__).resolve().parents[2], type=pathlib.Path
+    )
     options = parser.parse_args()
     list_of_allowed = options.root / "tests/language/allowed.txt"
     allowed = read_allowed(list_of_allowed)

@@ -71,7 +71,9 @@ class CheckLanguage(unittest.TestCase):
             (root / "tools/corpus").write_text("anew\n")
             (root / "CHANGELOG.md").write_text("anew\n")
             (root / "README.md").write_text("anew\n")
-            self.assertEqual(sorted(check_language.files_of(root)), [("README.md", "page"), ("tools/demo", "code")])
+            self.assertEqual(
+                sorted(check_language.files_of(root)), [("README.md", "page"), ("tools/demo", "code")]
+            )
 
 
 if __name__ == "__main__":

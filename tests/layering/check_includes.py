@@ -16,12 +16,16 @@ import sys
 # nic/ itself.
 NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h"}
 NIC_BASE = {*NIC_HEADERS, "nic/port", "nic/process", "transport"}
-SIM_ROOMS = [f"tools/simulation/seeds/{room}" for room in ("core", "models", "scenario", "network", "checks", "traffic")]
+SIM_ROOMS = [
+    f"tools/simulation/seeds/{room}"
+    for room in ("core", "models", "scenario", "network", "checks", "traffic")
+]
 
 # Rooms of verbs_api, each with what it sees.
 VERBS_ORDER = ("abi", "config", "device", "memory", "queues", "datapath")
 VERBS_ROOMS = {
-    room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])} for place, room in enumerate(VERBS_ORDER)
+    room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])}
+    for place, room in enumerate(VERBS_ORDER)
 }
 
 # What the files below a folder may include of the project. The longest prefix of a path decides.
@@ -35,12 +39,32 @@ ALLOWED = {
     "nic/path": {"nic/path", *NIC_BASE},
     "nic/raw": {"nic/raw", *NIC_BASE},
     "nic/queues": {"nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
-    "nic/diagnostics": {"nic/diagnostics", "nic/rdma_cm", "nic/cm", "nic/queues", "nic/memory", "nic/path", "nic/host", *NIC_BASE},
+    "nic/diagnostics": {
+        "nic/diagnostics",
+        "nic/rdma_cm",
+        "nic/cm",
+        "nic/queues",
+        "nic/memory",
+        "nic/path",
+        "nic/host",
+        *NIC_BASE,
+    },
     "nic/recording": {"nic/recording", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", *NIC_BASE},
     "nic/recording/journal.h": {"transport"},
     "nic/cm": {"nic/cm", *NIC_BASE},
     "nic/rdma_cm": {"nic/rdma_cm", "nic/cm", "nic/path", *NIC_BASE},
-    "nic/engine": {"nic/engine", "nic/recording", "nic/rdma_cm", "nic/cm", "nic/diagnostics", "nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    "nic/engine": {
+        "nic/engine",
+        "nic/recording",
+        "nic/rdma_cm",
+        "nic/cm",
+        "nic/diagnostics",
+        "nic/queues",
+        "nic/memory",
+        "nic/path",
+        "nic/raw",
+        *NIC_BASE,
+    },
     **{header: {*NIC_HEADERS, "nic/port", "transport"} for header in NIC_HEADERS},
     "nic/port": {"nic/port", "transport"},
     "nic/process": {"nic/process", "transport"},
@@ -73,10 +97,23 @@ ALLOWED = {
     "tools/conformance/check": {"tools/conformance/check"},
     # Its rooms. The files beside them put those together, and the reports see all of it.
     "tools/conformance/check/packets": {"tools/conformance/check/packets"},
-    "tools/conformance/check/congestion": {"tools/conformance/check/congestion", "tools/conformance/check/findings", "tools/conformance/check/packets"},
+    "tools/conformance/check/congestion": {
+        "tools/conformance/check/congestion",
+        "tools/conformance/check/findings",
+        "tools/conformance/check/packets",
+    },
     "tools/conformance/check/findings": {"tools/conformance/check/findings"},
-    "tools/conformance/check/models": {"tools/conformance/check/models", "tools/conformance/check/cm", "tools/conformance/check/findings", "tools/conformance/check/packets"},
-    "tools/conformance/check/cm": {"tools/conformance/check/cm", "tools/conformance/check/findings", "tools/conformance/check/packets"},
+    "tools/conformance/check/models": {
+        "tools/conformance/check/models",
+        "tools/conformance/check/cm",
+        "tools/conformance/check/findings",
+        "tools/conformance/check/packets",
+    },
+    "tools/conformance/check/cm": {
+        "tools/conformance/check/cm",
+        "tools/conformance/check/findings",
+        "tools/conformance/check/packets",
+    },
     # Shows captures as the judge reads them.
     "tools/inspection/view": {"tools/inspection/view", "tools/inspection/page", "tools/conformance/check"},
     # What pages, and files that people write, have in common.
@@ -84,7 +121,14 @@ ALLOWED = {
     "tools/inspection/files": {"tools/inspection/files", "transport"},
     # Shows the product's tables, with the fields of headers as `urnic view` has them; of the verbs it knows
     # the numbers of statuses.
-    "tools/teaching/sheet": {"tools/teaching/sheet", "tools/inspection/view", "tools/conformance/check", "nic", "transport", "verbs_api/datapath/wc_status.h"},
+    "tools/teaching/sheet": {
+        "tools/teaching/sheet",
+        "tools/inspection/view",
+        "tools/conformance/check",
+        "nic",
+        "transport",
+        "verbs_api/datapath/wc_status.h",
+    },
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.
@@ -98,10 +142,25 @@ ALLOWED = {
     # them.
     "tools/simulation/seeds": {"tools/simulation/seeds", "nic", "transport"},
     # Devices on a modelled network. It shares the clock with the simulator.
-    "tools/simulation/experiment": {"tools/simulation/experiment", "tools/inspection/files", "tools/inspection/page", "tools/simulation/seeds/core/clock.h", "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
+    "tools/simulation/experiment": {
+        "tools/simulation/experiment",
+        "tools/inspection/files",
+        "tools/inspection/page",
+        "tools/simulation/seeds/core/clock.h",
+        "drivers/network",
+        "drivers/fault",
+        "drivers/pcap",
+        "nic",
+        "transport",
+    },
     "tools/simulation/seeds/core": {"tools/simulation/seeds/core", "tools/conformance/check", *NIC_BASE},
     "tools/simulation/seeds/models": {*SIM_ROOMS[:2], *NIC_BASE},
-    "tools/simulation/seeds/scenario": {*SIM_ROOMS[:3], "drivers/network/topology.h", "nic/queues", *NIC_BASE},
+    "tools/simulation/seeds/scenario": {
+        *SIM_ROOMS[:3],
+        "drivers/network/topology.h",
+        "nic/queues",
+        *NIC_BASE,
+    },
     "tools/simulation/seeds/network": {*SIM_ROOMS[:4], "drivers/network", *NIC_BASE},
     "tools/simulation/seeds/checks": {*SIM_ROOMS[:5], *NIC_BASE},
     "tools/simulation/seeds/traffic": {*SIM_ROOMS, "nic", "transport"},
@@ -166,7 +225,9 @@ def check(root):
     complaints = []
     for file in files:
         text = file.read_text(errors="replace")
-        complaints += complaints_about(str(file.relative_to(root)), text, lambda name: (root / name).is_file())
+        complaints += complaints_about(
+            str(file.relative_to(root)), text, lambda name: (root / name).is_file()
+        )
     return len(files), complaints
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""check_glibc.py NEWEST FILE...: whether what is installed runs with glibc NEWEST, which is what the packages promise.
+"""check_glibc.py NEWEST FILE...: whether what is installed runs with glibc NEWEST, which is what the packages
+promise.
 
-The oldest distribution that urnic is built on is the one that packages are made on. On a newer one this says nothing about them, and is
-skipped (code 77).
-"""
+The oldest distribution that urnic is built on is the one that packages are made on. On a newer one this says
+nothing about them, and is skipped (code 77). """
 import os
 import re
 import subprocess
@@ -25,11 +25,19 @@ def main():
         return SKIPPED
     is_right = True
     for file in files:
-        listing = subprocess.run(["nm", "-D", "--undefined-only", "--with-symbol-versions", file], capture_output=True, text=True, check=True)
+        listing = subprocess.run(
+            ["nm", "-D", "--undefined-only", "--with-symbol-versions", file],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         needs = re.findall(r"(\S+)@GLIBC_([0-9.]+)", listing.stdout)
         too_new = sorted(f"{name} ({node})" for name, node in needs if version(node) > version(newest))
         is_right = is_right and bool(needs) and not too_new
-        print(f"{file}: {len(needs)} names of glibc", *(["newer than", newest, "are", *too_new] if too_new else []))
+        print(
+            f"{file}: {len(needs)} names of glibc",
+            *(["newer than", newest, "are", *too_new] if too_new else []),
+        )
     return 0 if is_right else 1
 
 

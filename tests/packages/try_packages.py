@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Packages of urnic (tools/package) in clean roots of several distributions: installed, used as a user would, and removed.
+"""Packages of urnic (tools/package) in clean roots of several distributions: installed, used as a user would,
+and removed.
 
     try_packages.py [SUITE...]        bookworm, trixie and forky by default
 
@@ -16,14 +17,26 @@ SUITES = ("bookworm", "trixie", "forky")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=SUITES)
     suites = parser.parse_args().suites
     if len(list(PACKAGES.glob("*.deb"))) != 1 or len(list(PACKAGES.glob("*.tar.gz"))) != 1:
-        sys.exit(f"one package of each kind is wanted in {PACKAGES.relative_to(ROOT)}: delete what is there and run tools/package")
+        sys.exit(
+            f"one package of each kind is wanted in {PACKAGES.relative_to(ROOT)}: delete what is there and run tools/package"
+        )
     failed = 0
     for suite in suites:
-        command = [ROOT / "tools/development/platforms/on", "--clean", "--show", PACKAGES, suite, "sh", "tests/packages/use.sh"]
+        command = [
+            ROOT / "tools/development/platforms/on",
+            "--clean",
+            "--show",
+            PACKAGES,
+            suite,
+            "sh",
+            "tests/packages/use.sh",
+        ]
         code = subprocess.run(command, stdin=subprocess.DEVNULL).returncode
         print(f"{suite}: {'FAILED' if code else 'ok'}", flush=True)
         failed += code != 0

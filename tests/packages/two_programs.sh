@@ -1,5 +1,6 @@
 #!/bin/sh
-# two_programs.sh URNIC: unmodified programs meet, over TCP and by rdma_cm, as user tester, under that command urnic.
+# two_programs.sh URNIC: unmodified programs meet, over TCP and by rdma_cm, as user tester, under that command
+# urnic.
 set -eu
 urnic=$1
 fail() { echo "FAILED: $*" >&2; exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# In a clean root of a distribution, as root, with packages of urnic in /mnt: installs, uses and removes them. Says what went wrong, and
-# ends with another code than 0, at the first thing that does.
+# In a clean root of a distribution, as root, with packages of urnic in /mnt: installs, uses and removes them.
+# Says what went wrong, and ends with another code than 0, at the first thing that does.
 set -eu
 fail() { echo "FAILED: $*" >&2; exit 1; }
 export DEBIAN_FRONTEND=noninteractive

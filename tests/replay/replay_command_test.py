@@ -19,8 +19,15 @@ def fixture(name):
 
 
 def replay(*arguments, **options):
-    return subprocess.run([URNIC, "replay", *arguments], capture_output=True, text=True, errors="replace", timeout=60, check=False,
-                          **options)
+    return subprocess.run(
+        [URNIC, "replay", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        check=False,
+        **options,
+    )
 
 
 def records(content):
@@ -45,7 +52,11 @@ class ReplayCommand(unittest.TestCase):
     def without(self, name, frames):
         """The capture without these frames."""
         content = pathlib.Path(fixture(name)).read_bytes()
-        kept = [content[at : at + size] for number, (at, size) in enumerate(records(content), 1) if number not in frames]
+        kept = [
+            content[at : at + size]
+            for number, (at, size) in enumerate(records(content), 1)
+            if number not in frames
+        ]
         return self.write(content[:24] + b"".join(kept))
 
     def test_leaves_with_0_when_both_sides_are_equal(self):
@@ -92,7 +103,13 @@ class ReplayCommand(unittest.TestCase):
         # A frame that was cut.
         frames = list(records(content))
         at, size = frames[0]
-        cut = content[:at] + content[at : at + 8] + struct.pack("<I", 80) + content[at + 12 : at + 16 + 80] + content[at + size :]
+        cut = (
+            content[:at]
+            + content[at : at + 8]
+            + struct.pack("<I", 80)
+            + content[at + 12 : at + 16 + 80]
+            + content[at + size :]
+        )
         result = replay(self.write(cut))
         self.assertIn("frame 1 is left out: the capture has 80 of its", result.stdout)
 
@@ -103,7 +120,9 @@ class ReplayCommand(unittest.TestCase):
         self.assertEqual(len(every), 8)
         name = every[0]["name"]
         numbers = [word for word in name.split() if word.startswith("0x")]
-        directions = json.loads(replay("--json", "--qp", ":".join(numbers), fixture("srq_pingpong")).stdout)[0]["directions"]
+        directions = json.loads(replay("--json", "--qp", ":".join(numbers), fixture("srq_pingpong")).stdout)[
+            0
+        ]["directions"]
         self.assertEqual(len(directions), 2)
         self.assertIn(name, [direction["name"] for direction in directions])
         self.assertEqual(replay("--qp", "0xffffff", fixture("srq_pingpong")).returncode, 2)
@@ -114,15 +133,21 @@ class ReplayCommand(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         equal, mismatch = json.loads(result.stdout)
         self.assertEqual(equal["verdict"], "equal")
-        self.assertEqual([side["side"] for side in equal["directions"][0]["sides"]], ["requester", "responder"])
+        self.assertEqual(
+            [side["side"] for side in equal["directions"][0]["sides"]], ["requester", "responder"]
+        )
         self.assertEqual(equal["directions"][0]["sides"][0]["allowed_deviations"], {"migreq": 5})
         self.assertEqual(mismatch["verdict"], "mismatch")
         difference = mismatch["directions"][0]["sides"][1]["difference"]
-        self.assertEqual([row["frame"] for row in difference["ladder"] if row["differs"]], [difference["frame"]])
+        self.assertEqual(
+            [row["frame"] for row in difference["ladder"] if row["differs"]], [difference["frame"]]
+        )
 
     def test_draws_everything_when_asked_to(self):
         rows = replay("--ladder", "--side", "responder", fixture("vs_sizes")).stdout.splitlines()
-        self.assertEqual(len([row for row in rows if "  > RC " in row and row.rstrip().endswith("given")]), 32)
+        self.assertEqual(
+            len([row for row in rows if "  > RC " in row and row.rstrip().endswith("given")]), 32
+        )
 
     def test_explains_itself(self):
         result = replay("--help")
@@ -136,8 +161,14 @@ class ReplayCommand(unittest.TestCase):
             self.assertIn(f"| `{line.split()[0]}` |", readme)
 
     def test_refuses_wrong_usage(self):
-        for arguments in ([], ["--side", "both sides", fixture("vs_tos")], ["--qp", "0x1000000", fixture("vs_tos")],
-                          ["--qp", "1:2:3", fixture("vs_tos")], ["--qp", "x", fixture("vs_tos")], ["--nonsense"]):
+        for arguments in (
+            [],
+            ["--side", "both sides", fixture("vs_tos")],
+            ["--qp", "0x1000000", fixture("vs_tos")],
+            ["--qp", "1:2:3", fixture("vs_tos")],
+            ["--qp", "x", fixture("vs_tos")],
+            ["--nonsense"],
+        ):
             result = replay(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertIn("--help'", result.stderr)

@@ -1,4 +1,5 @@
-// Whether the scripts about connections can be trusted: they read and write messages as others do, and a wrong behaviour does not pass.
+// Whether the scripts about connections can be trusted: they read and write messages as others do, and a
+// wrong behaviour does not pass.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -115,8 +115,8 @@ unsigned headers_of(const PacketFields& packet) {
   return kind->headers | xrc | (packet.service == WireService::kUd ? kDeth : kNoHeader);
 }
 
-/// A number of `bits` bits. It ends `end` bytes after the begin of its header, and `shift` bits above the end of
-/// its last byte.
+/// A number of `bits` bits. It ends `end` bytes after the begin of its header, and `shift` bits above the end
+/// of its last byte.
 struct Number {
   std::string_view name;
   std::uint64_t PacketFields::*member;

@@ -1,4 +1,5 @@
-// What scripts of a queue pair may say beyond their vocabulary: the fields of packets, and which of them each packet has.
+// What scripts of a queue pair may say beyond their vocabulary: the fields of packets, and which of them each
+// packet has.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Whether the scripts can be trusted: they read and write packets as others do, and a wrong behaviour does not pass.
+// Whether the scripts can be trusted: they read and write packets as others do, and a wrong behaviour does
+// not pass.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -33,7 +33,9 @@ def make_page(data, title="test"):
         "DATA": as_script_data(data),
         "TITLE": html.escape(title),
     }
-    return re.sub("@(STYLE|D3|SCRIPT|DATA|TITLE)@", lambda found: parts[found[1]], (PAGE / "page.html").read_text())
+    return re.sub(
+        "@(STYLE|D3|SCRIPT|DATA|TITLE)@", lambda found: parts[found[1]], (PAGE / "page.html").read_text()
+    )
 
 
 def write_page(path, data, title="test"):

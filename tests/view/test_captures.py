@@ -1,4 +1,5 @@
-"""Pages that `urnic view` makes of captures: no error in the browser, and each packet is where it is clicked."""
+"""Pages that `urnic view` makes of captures: no error in the browser, and each packet is where it is clicked.
+"""
 import json
 import os
 import pathlib
@@ -15,13 +16,20 @@ DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', r
 class Captures(PageTest):
     def check(self, capture):
         page = self.folder / "capture.html"
-        subprocess.run([os.environ["URNIC"], "view", "-o", page, capture], check=True, stdout=subprocess.DEVNULL, timeout=120)
+        subprocess.run(
+            [os.environ["URNIC"], "view", "-o", page, capture],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=120,
+        )
         data = json.loads(DATA.findall(page.read_text())[0])
         self.browser.get_log("browser")  # forgets
         self.browser.get(page.as_uri())
         self.assertEqual(self.text("#title"), capture.name)
         chosen = self.state()["connection"]
-        packets = [index for index, packet in enumerate(data["packets"]) if packet.get("connection") == chosen]
+        packets = [
+            index for index, packet in enumerate(data["packets"]) if packet.get("connection") == chosen
+        ]
         self.assertEqual(self.state()["shown"], len(packets))
         for index in packets[:1] + packets[-1:]:
             self.show(index)

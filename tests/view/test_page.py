@@ -45,8 +45,17 @@ class Page(PageTest):
 
     def test_takes_what_has_next_to_nothing(self):
         bare = {"seen": [{"time": 5}]}
-        for data in ({}, {"packets": [bare, {}], "connections": [{}]}, {"packets": [{**bare, "connection": 0, "layout": 7, "bytes": "00"}], "connections": [{"ends": []}],
-                     "notes": [{"what": "state", "time": 1, "connection": 0}, {"what": "new", "time": 2}], "findings": [{"rule": "r"}], "files": [{}]}):
+        for data in (
+            {},
+            {"packets": [bare, {}], "connections": [{}]},
+            {
+                "packets": [{**bare, "connection": 0, "layout": 7, "bytes": "00"}],
+                "connections": [{"ends": []}],
+                "notes": [{"what": "state", "time": 1, "connection": 0}, {"what": "new", "time": 2}],
+                "findings": [{"rule": "r"}],
+                "files": [{}],
+            },
+        ):
             self.open(data)
             self.press("j", "q", "a", "r", "0", "]", "j")
             self.assert_no_errors()
@@ -57,12 +66,17 @@ class Page(PageTest):
         for _ in range(3):
             self.open(data)
             took.append(self.state()["firstDraw"])
-        frame = self.run_js("""
+        frame = self.run_js(
+            """
             const begin = performance.now();
             for (let at = 0; at < 40; ++at) { view.range.scroll(0.05); view.ladder.draw(); }
-            return (performance.now() - begin) / 40;""")
-        print(f"\n{len(data['packets'])} packets, {os.path.getsize(self.folder / 'other.html') / 1e6:.1f} MB: first draw after "
-              f"{', '.join(f'{ms:.0f}' for ms in took)} ms; a step of scrolling {frame:.1f} ms", file=sys.stderr)
+            return (performance.now() - begin) / 40;"""
+        )
+        print(
+            f"\n{len(data['packets'])} packets, {os.path.getsize(self.folder / 'other.html') / 1e6:.1f} MB: first draw after "
+            f"{', '.join(f'{ms:.0f}' for ms in took)} ms; a step of scrolling {frame:.1f} ms",
+            file=sys.stderr,
+        )
         self.assertLess(min(took), 2000 * SLOW)
         self.assertLess(frame, 16 * SLOW)
         self.press("0")
@@ -78,8 +92,11 @@ class Page(PageTest):
     def test_a_clicked_arrow_is_the_packet_that_is_shown(self):
         self.open()
         clicked = 0
-        for index in (first(self.data, lambda packet: packet["kind"] == "nak"), first(self.data, lambda packet: packet.get("is_repeated")),
-                      first(self.data, lambda packet: packet["label"] == "READ Request")):
+        for index in (
+            first(self.data, lambda packet: packet["kind"] == "nak"),
+            first(self.data, lambda packet: packet.get("is_repeated")),
+            first(self.data, lambda packet: packet["label"] == "READ Request"),
+        ):
             self.show(index)
             self.run_js("view.select.clear()")
             self.settle()
@@ -94,8 +111,13 @@ class Page(PageTest):
         """Compares with what is read here from the bytes, without the layouts."""
         packet = self.data["packets"][index]
         frame = bytes.fromhex(packet["bytes"])
-        opcode, flags, pkey, _, qp_high, qp_low, ack, psn_high, psn_low = struct.unpack_from("!BBHBBHBBH", frame, 42)
-        self.assertEqual(self.field("BTH.Opcode"), (str(opcode), sample_data.VALUES["opcode"][str(opcode)], hex_pairs(frame[42:43])))
+        opcode, flags, pkey, _, qp_high, qp_low, ack, psn_high, psn_low = struct.unpack_from(
+            "!BBHBBHBBH", frame, 42
+        )
+        self.assertEqual(
+            self.field("BTH.Opcode"),
+            (str(opcode), sample_data.VALUES["opcode"][str(opcode)], hex_pairs(frame[42:43])),
+        )
         self.assertEqual(self.field("BTH.PSN"), (str(psn_high << 16 | psn_low), "", hex_pairs(frame[51:54])))
         self.assertEqual(self.field("BTH.Destination QP")[0], str(qp_high << 16 | qp_low))
         self.assertEqual(self.field("BTH.AckReq")[:2], (str(ack >> 7), ("no", "yes")[ack >> 7]))
@@ -109,26 +131,49 @@ class Page(PageTest):
         if opcode == sample_data.READ_REQUEST:
             self.assertEqual(self.field("RETH.Virtual address")[0], f"0x{frame[54:62].hex()}")
         for place in packet["seen"]:
-            self.assertIn(f"frame {place['frame']} of {self.data['files'][place['file']]['name']}", self.text("#details"))
+            self.assertIn(
+                f"frame {place['frame']} of {self.data['files'][place['file']]['name']}",
+                self.text("#details"),
+            )
         self.assertIn(packet["icrc"], self.text(".hex").replace(" ", ""))
 
     def test_a_field_marks_its_bytes_and_a_byte_its_field(self):
         self.open()
         self.run_js("view.select.packet(0)")
         self.settle()
-        marked = "return [...document.querySelectorAll('.byte.chosen')].map((cell) => Number(cell.dataset.at))"
+        marked = (
+            "return [...document.querySelectorAll('.byte.chosen')].map((cell) => Number(cell.dataset.at))"
+        )
         self.run_js("document.querySelector('[data-field=\"BTH.Destination QP\"]').click()")
         self.assertEqual(self.run_js(marked), [47, 48, 49])
         self.run_js("document.querySelector('.byte[data-at=\"52\"]').click()")
         self.assertEqual(self.run_js(marked), [51, 52, 53])
-        self.assertEqual(self.run_js("return document.querySelector('.field.chosen').dataset.field"), "BTH.PSN")
+        self.assertEqual(
+            self.run_js("return document.querySelector('.field.chosen').dataset.field"), "BTH.PSN"
+        )
 
     def test_fields_of_any_size_are_read_bit_by_bit(self):
         self.open()
-        cases = [("80", 0, 1, "number", "1"), ("01", 7, 1, "number", "1"), ("abcd", 4, 8, "hex", "0xbc"), ("00fffe", 10, 13, "number", str(0x3FFFFE >> 1 & 0x1FFF)),
-                 ("20010db8000000000000000000000001", 0, 128, "ipv6", "2001:db8::1"), ("0" * 32, 0, 128, "ipv6", "::"), ("ffffffffffffffff", 0, 64, "number", str(2**64 - 1))]
+        cases = [
+            ("80", 0, 1, "number", "1"),
+            ("01", 7, 1, "number", "1"),
+            ("abcd", 4, 8, "hex", "0xbc"),
+            ("00fffe", 10, 13, "number", str(0x3FFFFE >> 1 & 0x1FFF)),
+            ("20010db8000000000000000000000001", 0, 128, "ipv6", "2001:db8::1"),
+            ("0" * 32, 0, 128, "ipv6", "::"),
+            ("ffffffffffffffff", 0, 64, "number", str(2**64 - 1)),
+        ]
         for text, begin, length, kind, expected in cases:
-            self.assertEqual(self.run_js("return view.fields.write(view.fields.bits(...arguments), arguments[2], arguments[3])", text, begin, length, kind), expected)
+            self.assertEqual(
+                self.run_js(
+                    "return view.fields.write(view.fields.bits(...arguments), arguments[2], arguments[3])",
+                    text,
+                    begin,
+                    length,
+                    kind,
+                ),
+                expected,
+            )
         self.assertTrue(self.run_js("return view.fields.bits('ab', 4, 8) === undefined"))
 
     def test_verdicts_and_comments_stand_at_their_packet(self):
@@ -146,7 +191,9 @@ class Page(PageTest):
     def test_findings_name_the_capture_that_they_are_about_where_there_are_several(self):
         self.open()
         button = self.browser.find_element(By.CSS_SELECTOR, "#findings .violation li button")
-        self.assertTrue(button.get_attribute("textContent").startswith("b.pcapng: "), button.get_attribute("textContent"))
+        self.assertTrue(
+            button.get_attribute("textContent").startswith("b.pcapng: "), button.get_attribute("textContent")
+        )
         button.click()
         self.settle()
         self.assertIn("b.pcapng: ", self.text("#details .verdict"))
@@ -183,8 +230,10 @@ class Page(PageTest):
 
     def test_keys_move_through_packets_notes_and_connections(self):
         self.open()
-        mine = sorted((index for index, packet in enumerate(self.data["packets"]) if packet["connection"] == 0),
-                      key=lambda index: (min(place["time"] for place in self.data["packets"][index]["seen"]), index))
+        mine = sorted(
+            (index for index, packet in enumerate(self.data["packets"]) if packet["connection"] == 0),
+            key=lambda index: (min(place["time"] for place in self.data["packets"][index]["seen"]), index),
+        )
         self.press(Keys.HOME)
         self.assertEqual(self.state()["packet"], mine[0])
         self.press(Keys.ARROW_DOWN, "j")
@@ -227,9 +276,19 @@ class Page(PageTest):
             state = self.search(text)
             self.assertEqual(state["matches"], len(with_psn))
             self.assertIn(state["packet"], with_psn)
-        self.assertEqual(self.search("read response")["matches"], sum("READ Response" in packet["label"] for packet in packets))
-        self.assertEqual(self.search("psn 7 ack")["matches"], sum(packet.get("psn") == 7 and packet["label"] == "ACK" for packet in packets))
-        framed = [index for index, packet in enumerate(packets) if any(place["frame"] == 12 for place in packet["seen"])]
+        self.assertEqual(
+            self.search("read response")["matches"],
+            sum("READ Response" in packet["label"] for packet in packets),
+        )
+        self.assertEqual(
+            self.search("psn 7 ack")["matches"],
+            sum(packet.get("psn") == 7 and packet["label"] == "ACK" for packet in packets),
+        )
+        framed = [
+            index
+            for index, packet in enumerate(packets)
+            if any(place["frame"] == 12 for place in packet["seen"])
+        ]
         self.assertEqual(self.search("frame 12")["matches"], len(framed))
         wanted = [index for index, note in enumerate(notes) if note["members"].get("wr_id") == "0x2"]
         state = self.search("wr 0x2")
@@ -259,7 +318,9 @@ class Page(PageTest):
         self.browser.find_element(By.CSS_SELECTOR, ".chip.all").click()
         self.press("f", Keys.HOME)
         first_one = self.data["packets"][self.state()["packet"]]
-        self.assertTrue(first_one.get("findings") or first_one.get("is_lost") or first_one.get("is_repeated"), first_one)
+        self.assertTrue(
+            first_one.get("findings") or first_one.get("is_lost") or first_one.get("is_repeated"), first_one
+        )
 
     # --- marks, state, plots ---
 
@@ -269,7 +330,10 @@ class Page(PageTest):
         self.show(lost)
         self.run_js("view.select.clear(); view.cursor = undefined; view.tell('cursor')")
         self.settle()
-        one = self.run_js("const drawn = view.ladder.drawn(); return {...drawn.lines.find((line) => line.packet === arguments[0]), a: drawn.place.a, b: drawn.place.b}", lost)
+        one = self.run_js(
+            "const drawn = view.ladder.drawn(); return {...drawn.lines.find((line) => line.packet === arguments[0]), a: drawn.place.a, b: drawn.place.b}",
+            lost,
+        )
         self.assertAlmostEqual(one["x2"], (one["a"] + one["b"]) / 2, delta=1)
         end = self.run_js("return view.ladder.whereIs(arguments[0], 1)", lost)
         for x, y in ((0, 0), (3, 3), (-3, -3), (3, -3), (-3, 3)):
@@ -277,13 +341,17 @@ class Page(PageTest):
 
     def test_repeated_packets_are_dashed(self):
         self.open()
-        again = first(self.data, lambda packet: packet.get("is_repeated") and "timeout" in packet["seen"][0]["comment"])
+        again = first(
+            self.data, lambda packet: packet.get("is_repeated") and "timeout" in packet["seen"][0]["comment"]
+        )
         self.show(again)
         self.run_js("view.select.clear(); view.cursor = undefined; view.tell('cursor')")
         self.settle()
         seen = []
         for part in range(100):
-            place = self.run_js("return view.ladder.whereIs(arguments[0], arguments[1])", again, 0.55 + part / 250)
+            place = self.run_js(
+                "return view.ladder.whereIs(arguments[0], arguments[1])", again, 0.55 + part / 250
+            )
             seen.append(min(self.distance((place["x"], place["y"] + by), AGAIN) for by in (-1, 0, 1)) < 110)
         self.assertGreater(sum(seen), 30)
         self.assertGreater(sum(not one for one in seen), 15)
@@ -303,7 +371,14 @@ class Page(PageTest):
                 timers = [(told.pop("timer_ns", None) or 0) / 1e9 for told in (state["ends"][end], expected)]
                 self.assertAlmostEqual(*timers, places=6)  # a double does not hold all digits of it
                 self.assertEqual(state["ends"][end], expected)
-                shown = self.run_js("return document.querySelectorAll('#state [data-member=state] td')[arguments[0]].firstChild.textContent", end) if expected else ""
+                shown = (
+                    self.run_js(
+                        "return document.querySelectorAll('#state [data-member=state] td')[arguments[0]].firstChild.textContent",
+                        end,
+                    )
+                    if expected
+                    else ""
+                )
                 self.assertEqual(shown, expected.get("state", ""))
 
     def test_ends_without_a_recording_show_what_packets_tell(self):
@@ -313,8 +388,14 @@ class Page(PageTest):
         at = len(theirs) // 2
         self.run_js("view.select.setCursor(arguments[0])", theirs[at]["seen"][0]["time"])
         state = self.state()
-        self.assertEqual(state["ends"][0]["sentPsn"], [packet["psn"] for packet in theirs[: at + 1] if packet["from"] == 0][-1])
-        self.assertEqual(state["ends"][0]["ackedPsn"], [packet["psn"] for packet in theirs[: at + 1] if packet["kind"] == "ack"][-1])
+        self.assertEqual(
+            state["ends"][0]["sentPsn"],
+            [packet["psn"] for packet in theirs[: at + 1] if packet["from"] == 0][-1],
+        )
+        self.assertEqual(
+            state["ends"][0]["ackedPsn"],
+            [packet["psn"] for packet in theirs[: at + 1] if packet["kind"] == "ack"][-1],
+        )
         self.assertIn("not recorded", self.text("#state"))
 
     def test_plots_have_lines_and_follow_the_ladder(self):
@@ -333,10 +414,16 @@ class Page(PageTest):
         self.press("i")
         self.assertFalse(self.state()["isCut"])
         self.press("i")
-        worst = self.run_js("return d3.max([...view.lane.begin, ...view.lane.end, ...view.lane.noteTime], (time) => Math.abs(view.scale.timeOf(view.scale.placeOf(time)) - time))")
+        worst = self.run_js(
+            "return d3.max([...view.lane.begin, ...view.lane.end, ...view.lane.noteTime], (time) => Math.abs(view.scale.timeOf(view.scale.placeOf(time)) - time))"
+        )
         self.assertLess(worst, 1)
         # What comes later stands lower.
-        self.assertTrue(self.run_js("return [...view.lane.begin].every((time, at, all) => at === 0 || view.scale.placeOf(time) >= view.scale.placeOf(all[at - 1]))"))
+        self.assertTrue(
+            self.run_js(
+                "return [...view.lane.begin].every((time, at, all) => at === 0 || view.scale.placeOf(time) >= view.scale.placeOf(all[at - 1]))"
+            )
+        )
 
     def test_the_wheel_scrolls_and_with_ctrl_zooms(self):
         self.open()
@@ -358,7 +445,16 @@ class Page(PageTest):
         self.media("dark")
         self.assertTrue(self.state()["isDark"])
         self.assertNotEqual(self.run_js("return getComputedStyle(document.body).backgroundColor"), light)
-        self.assertLess(max(self.pixel(*self.run_js("const box = view.byId('ladder-canvas').getBoundingClientRect(); return [box.left + 3, box.top + 3]"))), 60)
+        self.assertLess(
+            max(
+                self.pixel(
+                    *self.run_js(
+                        "const box = view.byId('ladder-canvas').getBoundingClientRect(); return [box.left + 3, box.top + 3]"
+                    )
+                )
+            ),
+            60,
+        )
         self.press("t")
         self.assertFalse(self.state()["isDark"])
         self.run_js("localStorage.clear()")
@@ -368,7 +464,10 @@ class Page(PageTest):
         self.run_js("window.dispatchEvent(new Event('beforeprint'))")
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         display = "return getComputedStyle(document.querySelector(arguments[0])).display"
-        self.assertEqual([self.run_js(display, name) for name in ("#filter", "#search", "#left", "#tools", "#print")], ["none"] * 5)
+        self.assertEqual(
+            [self.run_js(display, name) for name in ("#filter", "#search", "#left", "#tools", "#print")],
+            ["none"] * 5,
+        )
         self.assertEqual(self.run_js(display, "#print-ladder"), "block")
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         self.run_js("window.dispatchEvent(new Event('afterprint'))")
@@ -387,7 +486,9 @@ class Page(PageTest):
         for finding in data["findings"]:
             finding.update(title=evil, rule=evil, expected=evil, seen=evil)
         for note in data["notes"]:
-            note["members"].update({"wr_id": evil, "reason": evil, "__proto__": evil, "constructor": evil, "toString": evil})
+            note["members"].update(
+                {"wr_id": evil, "reason": evil, "__proto__": evil, "constructor": evil, "toString": evil}
+            )
         for connection in data["connections"]:
             connection["ends"][0]["address"] = evil
             connection["service"] = evil
@@ -403,7 +504,10 @@ class Page(PageTest):
             self.run_js("view.select.packet(arguments[0])", index)
             self.settle()
             place = self.run_js("return view.ladder.whereIs(arguments[0], 0.4)", index)
-            self.run_js("view.byId('ladder').dispatchEvent(new PointerEvent('pointermove', {clientX: arguments[0].x, clientY: arguments[0].y}))", place)
+            self.run_js(
+                "view.byId('ladder').dispatchEvent(new PointerEvent('pointermove', {clientX: arguments[0].x, clientY: arguments[0].y}))",
+                place,
+            )
         time.sleep(0.2)
         self.assertIsNone(self.run_js("return window.hacked"))
         self.assertEqual(self.browser.find_elements(By.TAG_NAME, "img"), [])
@@ -415,6 +519,8 @@ class Page(PageTest):
 
     def test_nothing_is_asked_of_a_network(self):
         self.open()
-        self.assertEqual(self.run_js("return performance.getEntriesByType('resource').map((entry) => entry.name)"), [])
+        self.assertEqual(
+            self.run_js("return performance.getEntriesByType('resource').map((entry) => entry.name)"), []
+        )
         page = make_page.make_page(self.data)
         self.assertIn("default-src 'none'", page)

@@ -10,8 +10,23 @@ class Plot(PageTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.path = cls.folder / "plot.html"
-        subprocess.run([os.environ["URNIC"], "sim", "--topology", "dumbbell", "--workload", "two_flows", "--until", "20ms", "--plot", str(cls.path)],
-                       check=True, capture_output=True, timeout=120)
+        subprocess.run(
+            [
+                os.environ["URNIC"],
+                "sim",
+                "--topology",
+                "dumbbell",
+                "--workload",
+                "two_flows",
+                "--until",
+                "20ms",
+                "--plot",
+                str(cls.path),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
 
     def open(self):
         self.browser.get_log("browser")  # forgets
@@ -29,7 +44,10 @@ class Plot(PageTest):
     def test_loads_without_an_error_and_has_a_panel_for_each_metric(self):
         self.open()
         self.assert_no_errors()
-        metrics = [panel.get_attribute("data-metric") for panel in self.browser.find_elements(By.CSS_SELECTOR, ".panel")]
+        metrics = [
+            panel.get_attribute("data-metric")
+            for panel in self.browser.find_elements(By.CSS_SELECTOR, ".panel")
+        ]
         self.assertEqual(metrics[:4], ["queue_bytes", "rate_bps", "goodput_bps", "round_trip_us"])
         self.assertEqual(len(self.lines("goodput_bps")), 2)
         self.assertIn("two_flows on dumbbell, seed 1", self.text("h1"))
@@ -57,32 +75,43 @@ class Plot(PageTest):
         ticks = self.ticks("goodput_bps")
         actions = ActionBuilder(self.browser)
         pointer = actions.pointer_action
-        pointer.move_to_location(*self.place(0.25)).pointer_down().move_to_location(*self.place(0.5)).pointer_up()
+        pointer.move_to_location(*self.place(0.25)).pointer_down().move_to_location(
+            *self.place(0.5)
+        ).pointer_up()
         actions.perform()
         self.settle()
         self.assertNotEqual(self.ticks("goodput_bps"), ticks)
         self.assertNotEqual(self.lines("queue_bytes"), whole)
         for tick in self.ticks("goodput_bps"):
             self.assertTrue(4.9 <= float(tick.split()[0]) <= 10.1, tick)
-        self.run_js("document.querySelector('.panel svg').dispatchEvent(new MouseEvent('dblclick', {bubbles: true}))")
+        self.run_js(
+            "document.querySelector('.panel svg').dispatchEvent(new MouseEvent('dblclick', {bubbles: true}))"
+        )
         self.settle()
         self.assertEqual(self.lines("queue_bytes"), whole)
 
     def test_is_readable_in_the_dark(self):
         self.media("dark")
         self.open()
-        self.assertEqual(self.run_js("return getComputedStyle(document.body).backgroundColor"), "rgb(21, 25, 30)")
+        self.assertEqual(
+            self.run_js("return getComputedStyle(document.body).backgroundColor"), "rgb(21, 25, 30)"
+        )
 
     def ticks(self, metric):
-        return [tick.text for tick in self.panel(metric).find_elements(By.CSS_SELECTOR, ".axis:first-of-type .tick text")]
+        return [
+            tick.text
+            for tick in self.panel(metric).find_elements(By.CSS_SELECTOR, ".axis:first-of-type .tick text")
+        ]
 
     def values(self, metric):
         return [value.text for value in self.panel(metric).find_elements(By.CSS_SELECTOR, ".legend .value")]
 
     def place(self, share):
         """Where that share of the time is in the first panel, pixels."""
-        box = self.run_js("""const box = document.querySelector('.panel svg[role]').getBoundingClientRect();
-                             return [box.left, box.top, box.width, box.height]""")
+        box = self.run_js(
+            """const box = document.querySelector('.panel svg[role]').getBoundingClientRect();
+                             return [box.left, box.top, box.width, box.height]"""
+        )
         return int(box[0] + box[2] * (62 + share * (1100 - 62 - 24)) / 1100), int(box[1] + box[3] / 2)
 
     def move(self, share):

@@ -57,7 +57,9 @@ def run_pair(stage, folder, command, recording=None):
     server = Process("server", [stage.urnic, "run", "--", *words], environment, folder, stage=stage)
     client = None
     try:
-        harness.wait_until(lambda: harness.is_listening(port) or not server.is_running(), harness.START_TIMEOUT)
+        harness.wait_until(
+            lambda: harness.is_listening(port) or not server.is_running(), harness.START_TIMEOUT
+        )
         client_words = [stage.urnic, "run", *nic, "--", *words, "127.0.0.1"]
         client = Process("client", client_words, environment, folder, stage=stage)
         codes = client.wait(TIMEOUT), server.wait(TIMEOUT)
@@ -95,11 +97,15 @@ def compare_with_tcp(said):
     """`said` is the output of ib_write_bw."""
     row = re.search(rf"^ *{MESSAGE} +\d+ +[\d.]+ +([\d.]+)", said, re.MULTILINE)
     if row:
-        print(f"\n  RDMA writes {float(row[1]):.1f} Gb/s; TCP over the loopback, just now, in messages of that size, {tcp_gbits():.1f} Gb/s")
+        print(
+            f"\n  RDMA writes {float(row[1]):.1f} Gb/s; TCP over the loopback, just now, in messages of that size, {tcp_gbits():.1f} Gb/s"
+        )
 
 
 def main():
-    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     started = time.monotonic()
     build()
     stage = Stage(BUILD)
@@ -120,4 +126,6 @@ def main():
     step(f"All went well ({time.monotonic() - started:.0f} s). Where to look next")
     print(f"  {recorded}  holds every frame of the first run: tshark -r {recorded} | head, or Wireshark")
     print(f"  {(BUILD / 'bin/urnic').relative_to(ROOT)} run --help  says how to give any program a NIC")
-    print("  README.md  says what there is and what there is not; tools/test runs all tests, tools/bench measures")
+    print(
+        "  README.md  says what there is and what there is not; tools/test runs all tests, tools/bench measures"
+    )

@@ -1,4 +1,5 @@
-"""Lines of the ladder whose programs connect by rdma_cm, by the addresses of their NICs: played and judged."""
+"""Lines of the ladder whose programs connect by rdma_cm, by the addresses of their NICs: played and judged.
+"""
 import dataclasses
 import re
 import shlex
@@ -44,7 +45,9 @@ class CmLineTest(LineTest, CmPairTest):
         self.require(server_words[0], client_words[0])
         how = {"environment": dict(line.environment)}
         server = self.start("server", server_words, NICS[0], **how)
-        harness.wait_until(lambda: self.has_listener() or not server.is_running(), harness.START_TIMEOUT, 0.05)
+        harness.wait_until(
+            lambda: self.has_listener() or not server.is_running(), harness.START_TIMEOUT, 0.05
+        )
         sides = [server]
         if server.is_running():
             sides.append(self.start("client", client_words, NICS[1], **how))

@@ -1,8 +1,8 @@
-"""Every command line that must hold over two NICs whose programs connect by rdma_cm, over the distribution's own librdmacm.
+"""Every command line that must hold over two NICs whose programs connect by rdma_cm, over the distribution's
+own librdmacm.
 
-The NICs are 10.99.0.1 and 10.99.0.2. What a program refuses by itself, whatever the device, stands here with the words of its
-refusal, and is run like the rest.
-"""
+The NICs are 10.99.0.1 and 10.99.0.2. What a program refuses by itself, whatever the device, stands here with
+the words of its refusal, and is run like the rest. """
 from cm_pair import CLIENT, SERVER
 from lines import verbs_table
 from lines.cm_line import CmLine, Scenario
@@ -31,9 +31,23 @@ RDMACM_UTILS = (
     CmLine("rdma_server -p 7471", f"rdma_client -s {SERVER} -p 7471", cover=True),
     CmLine("rdma_xserver -p 7472 -c r", f"rdma_xclient -s {SERVER} -p 7472 -c r", cover=True),
     CmLine("rdma_xserver -p 7473 -c x", f"rdma_xclient -s {SERVER} -p 7473 -c x", cover=True),
-    CmLine(f"cmtime -b {SERVER} -c 100", f"cmtime -s {SERVER} -b {CLIENT} -c 100", says=r"^connect +:", server_ends=False),
-    CmLine(f"cmtime -b {SERVER} -c 1000", f"cmtime -s {SERVER} -b {CLIENT} -c 1000", says=r"^connect +:", server_ends=False),
-    Scenario(f"mckey -m 239.1.1.1 -b {SERVER} -C 100", f"mckey -m 239.1.1.1 -b {CLIENT} -s -C 100", "test_rdma_cm.Groups.test_mckey"),
+    CmLine(
+        f"cmtime -b {SERVER} -c 100",
+        f"cmtime -s {SERVER} -b {CLIENT} -c 100",
+        says=r"^connect +:",
+        server_ends=False,
+    ),
+    CmLine(
+        f"cmtime -b {SERVER} -c 1000",
+        f"cmtime -s {SERVER} -b {CLIENT} -c 1000",
+        says=r"^connect +:",
+        server_ends=False,
+    ),
+    Scenario(
+        f"mckey -m 239.1.1.1 -b {SERVER} -C 100",
+        f"mckey -m 239.1.1.1 -b {CLIENT} -s -C 100",
+        "test_rdma_cm.Groups.test_mckey",
+    ),
     Scenario(
         f"rping -s -P -a {SERVER}",
         f"rping -c -a {SERVER} -C 2000 (eight at once, two of them killed)",
@@ -48,8 +62,8 @@ def _rsockets(options, program="rstream", timeout=300, **more):
     return CmLine(words("-b"), words("-s"), timeout=timeout, **more)
 
 
-# Without -T a: its client takes the server's end for an error when both it and the last data have come before it looks (do_poll() in
-# rdma-core's librdmacm/examples/common.c).
+# Without -T a: its client takes the server's end for an error when both it and the last data have come before
+# it looks (do_poll() in rdma-core's librdmacm/examples/common.c).
 RSOCKETS = (
     _rsockets(""),
     _rsockets("-S all", timeout=600),
@@ -83,9 +97,9 @@ def _fio(verb, size, server_depth, both="", client="", **how):
     )
 
 
-# The client of SENDs allows no RNR retry, so that a server that verifies needs receives in reserve: as many as there are blocks, or
-# a client that takes its time. Only SENDs come to fio's server as blocks with an offset, which it can verify: a server that is
-# read or written waits for the client's last word.
+# The client of SENDs allows no RNR retry, so that a server that verifies needs receives in reserve: as many
+# as there are blocks, or a client that takes its time. Only SENDs come to fio's server as blocks with an
+# offset, which it can verify: a server that is read or written waits for the client's last word.
 VERIFY = "--verify=crc32c --do_verify=0"
 STORAGE = (
     _fio("write", "64m", 16, cover=True),
@@ -109,8 +123,14 @@ ISER = tuple(
         (f"iscsi-inq {DISK}, iscsi-readcapacity16 {DISK}", "test_inquiry_by_libiscsi"),
         (f"iscsi-perf -m 32 -b 128 {DISK}", "test_many_reads_at_once_by_iscsi_perf"),
         ("qemu-img convert, two at once", "test_two_initiators_at_once"),
-        (f"iscsi-perf {DISK}, killed; then qemu-img convert", "test_an_initiator_that_is_killed_leaves_the_target_to_others"),
-        (f"iscsi-inq {DISK}, three times; then the target ends", "test_a_target_forgets_its_initiators_and_ends"),
+        (
+            f"iscsi-perf {DISK}, killed; then qemu-img convert",
+            "test_an_initiator_that_is_killed_leaves_the_target_to_others",
+        ),
+        (
+            f"iscsi-inq {DISK}, three times; then the target ends",
+            "test_a_target_forgets_its_initiators_and_ends",
+        ),
     )
 )
 
@@ -131,7 +151,14 @@ MIGRATION = tuple(
 UCX = (("UCX_TLS", "rc_verbs,ud_verbs"), ("UCX_SOCKADDR_TLS_PRIORITY", "rdmacm"))
 MIDDLEWARE = (
     # Its server serves without end, and both sides compare data.
-    CmLine("io_demo", f"io_demo -i 100 {SERVER}", says="Client exit with status 'OK'", server_ends=False, environment=UCX, cover=True),
+    CmLine(
+        "io_demo",
+        f"io_demo -i 100 {SERVER}",
+        says="Client exit with status 'OK'",
+        server_ends=False,
+        environment=UCX,
+        cover=True,
+    ),
     Scenario(
         "fi_pingpong -p verbs -e msg -d urnic0 -c",
         "fi_pingpong -p verbs -e msg -d urnic0 -c 127.0.0.1",

@@ -1,4 +1,5 @@
-"""iSER: tgt's target, with a file for a disk, and initiators of libiscsi, alone and inside QEMU's programs."""
+"""iSER: tgt's target, with a file for a disk, and initiators of libiscsi, alone and inside QEMU's programs.
+"""
 import filecmp
 import os
 import pathlib
@@ -18,9 +19,9 @@ QEMU = "iqn.2008-11.org.linux-kvm"  # what QEMU's programs call themselves where
 URL = f"iser://{SERVER}:{PORT}/{TARGET}/1"
 MEGABYTE = 2**20
 
-# libiscsi before 1.20 has buffers of 256 KiB for iSER, and refuses what is larger (DATA_BUFFER_SIZE in its include/iser-private.h).
-# qemu-img asks for 2 MiB where the target does not say how much it takes at most, and tgt does not. QEMU's driver for faulty disks,
-# blkdebug, divides requests.
+# libiscsi before 1.20 has buffers of 256 KiB for iSER, and refuses what is larger (DATA_BUFFER_SIZE in its
+# include/iser-private.h). qemu-img asks for 2 MiB where the target does not say how much it takes at most,
+# and tgt does not. QEMU's driver for faulty disks, blkdebug, divides requests.
 LIBISCSI_BUFFER = 256 * 1024
 
 
@@ -51,8 +52,9 @@ class Iser(CmPairTest):
         self.expect_end(command, 20)
 
     def start_target(self, megabytes):
-        """A target whose only disk is a file of zeros. Before 1.0.95, tgt takes an initiator over RDMA only if its address and its
-        name are both allowed, and ALL is a word for addresses only (iser_login_start in its usr/iscsi/iser_text.c)."""
+        """A target whose only disk is a file of zeros. Before 1.0.95, tgt takes an initiator over RDMA
+        only if its address and its name are both allowed, and ALL is a word for addresses only
+        (iser_login_start in its usr/iscsi/iser_text.c)."""
         self.require(TGTD, TGTADM)
         self.store = self.runtime / "store"
         self.store.touch()
@@ -64,7 +66,9 @@ class Iser(CmPairTest):
         self.target = self.start("target", words, NICS[0], self.tgt_environment)
         self.wait_for_cm_listener(self.target)
         self.administer("--mode", "target", "--op", "new", "--tid", "1", "--targetname", TARGET)
-        self.administer("--mode", "logicalunit", "--op", "new", "--tid", "1", "--lun", "1", "--backing-store", self.store)
+        self.administer(
+            "--mode", "logicalunit", "--op", "new", "--tid", "1", "--lun", "1", "--backing-store", self.store
+        )
         self.administer("--mode", "target", "--op", "bind", "--tid", "1", "--initiator-address", "ALL")
         for name in (INITIATOR, QEMU):
             self.administer("--mode", "target", "--op", "bind", "--tid", "1", "--initiator-name", name)
@@ -88,8 +92,8 @@ class Iser(CmPairTest):
         return initiator.output()
 
     def start_reader(self, name, nic):
-        """Thirty-two reads at once, without end. With -t, iscsi-perf 1.19 misses its end if it gets no processor during its last
-        second."""
+        """Thirty-two reads at once, without end. With -t, iscsi-perf 1.19 misses its end if it gets no
+        processor during its last second."""
         return self.start_initiator(name, "iscsi-perf", "-i", INITIATOR, "-m", 32, "-b", 128, URL, nic=nic)
 
     def expect_equal(self, *files):
@@ -103,7 +107,17 @@ class Iser(CmPairTest):
         self.start_target(megabytes)
         self.make_source(megabytes)
         copy = self.runtime / "copy"
-        self.ask("qemu-img", "convert", "-n", "--target-image-opts", "-f", "raw", self.source, disk(address), nic=nic)
+        self.ask(
+            "qemu-img",
+            "convert",
+            "-n",
+            "--target-image-opts",
+            "-f",
+            "raw",
+            self.source,
+            disk(address),
+            nic=nic,
+        )
         self.expect_equal(self.store)
         self.ask("qemu-img", "convert", "--image-opts", "-O", "raw", disk(address), copy, nic=nic)
         self.expect_equal(self.store, copy)
@@ -113,7 +127,8 @@ class Iser(CmPairTest):
         self.carry_image(100)
 
     def test_image_by_qemu_img_dd(self):
-        """An image written and read in pieces of the size that libiscsi takes, by nothing else than the disk's URL."""
+        """An image written and read in pieces of the size that libiscsi takes, by nothing else than the
+        disk's URL."""
         self.require_qemu("qemu-img")
         self.start_target(16)
         self.make_source(16)
@@ -136,10 +151,24 @@ class Iser(CmPairTest):
         """From a sector to what libiscsi takes at most, gathered and scattered, each read as it was written."""
         self.require_qemu("qemu-io")
         self.start_target(4)
-        requests = ["write -P 1 0 512", "write -P 2 512 3584", "write -P 3 4096 61440", "writev -P 4 65536 512 1024 4096 512"]
+        requests = [
+            "write -P 1 0 512",
+            "write -P 2 512 3584",
+            "write -P 3 4096 61440",
+            "writev -P 4 65536 512 1024 4096 512",
+        ]
         requests += [f"write -P 5 1048576 {LIBISCSI_BUFFER}", "write -P 6 2097152 1048576", "flush"]
-        checks = ["read -P 1 0 512", "readv -P 2 512 512 1024 2048", "read -P 3 4096 61440", "read -P 4 65536 6144"]
-        checks += ["read -P 0 71680 976896", f"read -P 5 1048576 {LIBISCSI_BUFFER}", "read -P 6 2097152 1048576"]
+        checks = [
+            "read -P 1 0 512",
+            "readv -P 2 512 512 1024 2048",
+            "read -P 3 4096 61440",
+            "read -P 4 65536 6144",
+        ]
+        checks += [
+            "read -P 0 71680 976896",
+            f"read -P 5 1048576 {LIBISCSI_BUFFER}",
+            "read -P 6 2097152 1048576",
+        ]
         commands = [word for request in [*requests, *checks] for word in ("-c", request)]
         said = self.ask("qemu-io", "--image-opts", disk(), *commands)
         self.assertNotIn("Pattern verification failed", said)
@@ -166,7 +195,9 @@ class Iser(CmPairTest):
         self.carry_image(16)
         copies = [self.runtime / name for name in ("left", "right")]
         readers = [
-            self.start_initiator(copy.name, "qemu-img", "convert", "--image-opts", "-O", "raw", disk(), copy, nic=nic)
+            self.start_initiator(
+                copy.name, "qemu-img", "convert", "--image-opts", "-O", "raw", disk(), copy, nic=nic
+            )
             for copy, nic in zip(copies, NICS_OF_OTHERS)
         ]
         for reader in readers:
@@ -187,7 +218,8 @@ class Iser(CmPairTest):
         self.assertTrue(self.target.is_running())
 
     def test_a_target_forgets_its_initiators_and_ends(self):
-        """tgtd keeps a queue pair until rdma_cm says that it waits no longer for late packets, and does not end well before."""
+        """tgtd keeps a queue pair until rdma_cm says that it waits no longer for late packets, and does not
+        end well before."""
         self.start_target(16)
         for _ in range(3):
             self.ask("iscsi-inq", "-i", INITIATOR, URL)

@@ -27,8 +27,9 @@ class LineTest(ClientTest):
             self.fail_with("a refusal is an exit code other than 0")
 
     def expect_rows(self, side):
-        """As many lines of results as a perftest program has to print. "inf" is a time on a processor whose clock perftest could not
-        find out, as it says itself ("Correlation coefficient"): other programs had the processor then."""
+        """As many lines of results as a perftest program has to print. "inf" is a time on a processor
+        whose clock perftest could not find out, as it says itself ("Correlation coefficient"): other
+        programs had the processor then."""
         rows = re.findall(r"^ *\d+ +\d+ +(?:[\d.]+|inf) ", side.output(), re.MULTILINE)
         if len(rows) != self.line.rows:
             self.fail_with(f"{self.line.rows} lines of results expected, {len(rows)} found")

@@ -1,4 +1,5 @@
-"""QEMU's live migration of virtual machines: RAM by RDMA WRITE, everything else by SEND, over a connection by rdma_cm."""
+"""QEMU's live migration of virtual machines: RAM by RDMA WRITE, everything else by SEND, over a connection by
+rdma_cm."""
 import array
 import json
 import os
@@ -14,8 +15,8 @@ URI = f"rdma:{SERVER}:4444"
 MIB = 1 << 20
 PAGE = 4096
 RAM = 128 * MIB
-# What the guest has in its RAM: words that it writes once, and words a step apart that all count together. They are few, so
-# that a migration comes to an end over a slow wire, too: what is left must go in 300 ms.
+# What the guest has in its RAM: words that it writes once, and words a step apart that all count together.
+# They are few, so that a migration comes to an end over a slow wire, too: what is left must go in 300 ms.
 STILL, STILL_END = 16 * MIB, 48 * MIB
 BUSY, BUSY_END = 64 * MIB, 64 * MIB + MIB // 4
 STEP = 64
@@ -26,12 +27,12 @@ LONG_ENOUGH = 120
 
 
 def guest():
-    """A program that a PC starts as it does a multiboot kernel, in 32-bit mode and without interrupts. It tells its console each
-    count, as four bytes, when all busy words have reached it.
+    """A program that a PC starts as it does a multiboot kernel, in 32-bit mode and without interrupts. It
+    tells its console each count, as four bytes, when all busy words have reached it.
 
-    Each INVLPG is for QEMU before 9.0: its TCG forgets to watch pages again that it has told the migration of, and what is
-    written to them later is lost, over TCP as well (QEMU's commit 03bfc2188f, "physmem: Fix migration dirty bitmap coherency with
-    TCG memory access")."""
+    Each INVLPG is for QEMU before 9.0: its TCG forgets to watch pages again that it has told the migration
+    of, and what is written to them later is lost, over TCP as well (QEMU's commit 03bfc2188f, "physmem:
+    Fix migration dirty bitmap coherency with TCG memory access")."""
     word = lambda value: struct.pack("<I", value)
     code = b"".join([
         b"\xbf", word(STILL),             # mov $STILL, %edi
@@ -55,8 +56,9 @@ def guest():
         b"\xe2\xf9",                      # loop tell
         b"\xeb\xda",                      # jmp count
     ])  # fmt: skip
-    # Multiboot specification 0.6.96, 3.1.2 and 3.1.3: magic, flags (bit 16: addresses follow), a checksum; the addresses of the header
-    # and of the file; no end of the file (load all of it) and no zeroes after it; the address to start at.
+    # Multiboot specification 0.6.96, 3.1.2 and 3.1.3: magic, flags (bit 16: addresses follow), a checksum;
+    # the addresses of the header and of the file; no end of the file (load all of it) and no zeroes after it;
+    # the address to start at.
     magic, flags = 0x1BADB002, 1 << 16
     header = struct.pack("<8I", magic, flags, -(magic + flags) & 0xFFFFFFFF, CODE, CODE, 0, 0, CODE + 32)
     return header + code
@@ -72,8 +74,26 @@ class Machine:
 
     def __init__(self, test, name, nic, *options):
         self.name, self._test, self._folder = name, test, test.runtime
-        words = [QEMU, "-nodefaults", "-no-user-config", "-display", "none", "-accel", "tcg", "-m", f"{RAM // MIB}", "-kernel", "guest"]
-        words += ["-debugcon", f"file:{name}.console", "-qmp", f"unix:{name}.qmp,server=on,wait=off", *options]
+        words = [
+            QEMU,
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-accel",
+            "tcg",
+            "-m",
+            f"{RAM // MIB}",
+            "-kernel",
+            "guest",
+        ]
+        words += [
+            "-debugcon",
+            f"file:{name}.console",
+            "-qmp",
+            f"unix:{name}.qmp,server=on,wait=off",
+            *options,
+        ]
         self.process = test.start(name, words, nic)
         self._qmp = socket.socket(socket.AF_UNIX)
         self._qmp.settimeout(LONG_ENOUGH)
@@ -158,7 +178,8 @@ class Migration(CmPairTest):
         return destination
 
     def move(self, source, destination):
-        """The RAM arrives byte by byte, and the guest goes on where it was: no count is left out, none is told twice."""
+        """The RAM arrives byte by byte, and the guest goes on where it was: no count is left out, none is
+        told twice."""
         before = source.counts()
         source.ask("migrate", uri=URI)
         if source.wait_for_migration() != "completed":
@@ -171,14 +192,18 @@ class Migration(CmPairTest):
         here, there = source.ram(), destination.ram()
         different = [hex(at) for at in range(0, RAM, PAGE) if here[at : at + PAGE] != there[at : at + PAGE]]
         self.assertEqual(different, [], "these pages are not the source's")
-        self.assertTrue(there[STILL:STILL_END] == still_words().tobytes(), "what the guest wrote once is lost")
+        self.assertTrue(
+            there[STILL:STILL_END] == still_words().tobytes(), "what the guest wrote once is lost"
+        )
 
         destination.ask("cont")
         destination.wait_for_counts(20)
         destination.ask("stop")
         told = source.console() + destination.console()
         counts = array.array("I", told[: len(told) // 4 * 4])
-        self.assertTrue(counts == array.array("I", range(1, len(counts) + 1)), "the guest does not count on where it was")
+        self.assertTrue(
+            counts == array.array("I", range(1, len(counts) + 1)), "the guest does not count on where it was"
+        )
         # It stopped somewhere on its way through the busy words.
         busy = list(array.array("I", destination.ram()[BUSY:BUSY_END])[:: STEP // 4])
         self.assertEqual(busy, sorted(busy, reverse=True))
@@ -216,14 +241,16 @@ class Migration(CmPairTest):
         self.move(self.start_source([*NICS[1], *faults]), self.start_destination([*NICS[0], *faults]))
 
     def test_a_destination_that_comes_later(self):
-        """The source is told that no host has the address, or that its host has no listener, and finds it as soon as it is there."""
+        """The source is told that no host has the address, or that its host has no listener, and finds it as
+        soon as it is there."""
         source = self.start_source()
         refusal = "connecting to destination" if harness.is_host_shared() else "RDMA_CM_EVENT_ADDR_ERROR"
         self.assertIn(refusal, source.answer("migrate", {"uri": URI})["error"]["desc"])
         self.move_after_all(source)
 
     def test_a_migration_that_is_cancelled(self):
-        """The destination is told and ends. The guest stays where it is, until it moves to another destination."""
+        """The destination is told and ends. The guest stays where it is, until it moves to another
+        destination."""
         source, destination = self.start_source(), self.start_destination()
         self.start_slowly(source)
         source.ask("migrate_cancel")
@@ -232,11 +259,13 @@ class Migration(CmPairTest):
         self.move_after_all(source)
 
     def test_a_destination_that_is_killed(self):
-        """The source hears that the connection has ended, and the guest stays where it is until it moves to another."""
+        """The source hears that the connection has ended, and the guest stays where it is until it moves to
+        another."""
         source, destination = self.start_source(), self.start_destination()
         self.start_slowly(source)
         destination.process.kill()
         self.assertEqual(source.wait_for_migration(), "failed")
-        # RDMA_CM_EVENT_DISCONNECTED: as a kernel does, the switch sends the DREQ that the killed process cannot.
+        # RDMA_CM_EVENT_DISCONNECTED: as a kernel does, the switch sends the DREQ that the killed process
+        # cannot.
         self.assertIn("cm event is 10", source.process.output())
         self.move_after_all(source)

@@ -1,4 +1,5 @@
-"""A line of the ladder whose programs tell each other their queue pairs over TCP: played by two programs and judged."""
+"""A line of the ladder whose programs tell each other their queue pairs over TCP: played by two programs and
+judged."""
 import dataclasses
 import re
 
@@ -47,7 +48,9 @@ class VerbsLineTest(LineTest):
         self.require(self.line.program)
         words = [*self.line.command(), "-p", str(free_port())]
         server = self.start("server", words)
-        wait_until(lambda: not server.is_running() or is_listening(int(words[-1]), server.pid), harness.START_TIMEOUT)
+        wait_until(
+            lambda: not server.is_running() or is_listening(int(words[-1]), server.pid), harness.START_TIMEOUT
+        )
         sides = [server]
         if server.is_running():
             sides.append(self.start("client", [*words, "127.0.0.1"]))
@@ -62,5 +65,8 @@ class VerbsLineTest(LineTest):
         if not self.line.is_pingpong():
             return self.expect_rows(sides[-1])
         for side in sides:
-            if not re.search(r"iters in|^success$", side.output(), re.MULTILINE) or "invalid data" in side.output():
+            if (
+                not re.search(r"iters in|^success$", side.output(), re.MULTILINE)
+                or "invalid data" in side.output()
+            ):
                 self.fail_with("a ping-pong without a result, or with wrong data")

@@ -110,8 +110,8 @@ static void atomics(struct connection* c) {
   if (!c->settings->is_client) must(word(c->memory + COUNTER) == swapped, "atomics left another number");
 }
 
-// All before the fence has completed. rdma_rxe may miss that, and goes on when it is given something more to do
-// (tests/interop/README.md).
+// All before the fence has completed. rdma_rxe may miss that, and goes on when it is given something more to
+// do (tests/interop/README.md).
 static void complete_fenced(struct connection* c, uint64_t wr_id) {
   struct ibv_wc completion = {0};
   const bool sleeps = !comes_within(c->send_cq, FENCE_MS, &completion);

@@ -86,7 +86,8 @@ Answer listen(Stage& stage, const Statement& statement) {
   return success();
 }
 
-/// From creating the id to REQ, as rdma_create_ep() and rdma_connect() do; an id that is there is only connected.
+/// From creating the id to REQ, as rdma_create_ep() and rdma_connect() do; an id that is there is only
+/// connected.
 Answer connect(Stage& stage, const Statement& statement) {
   RdmaCm& cm = stage.cm();
   const bool is_new = !stage.ids.contains(name_of_id(statement));

@@ -35,7 +35,8 @@ constexpr std::uint64_t kFirstAttribute = 0x10;
 /// Offsets of fields count from the end of the header.
 constexpr std::size_t kHeaderBytes = 24;
 
-/// A number of `bits` that begins in byte `at` of the message and ends `shift` bits above the end of its last byte.
+/// A number of `bits` that begins in byte `at` of the message and ends `shift` bits above the end of its last
+/// byte.
 struct Number {
   std::string_view name;
   unsigned messages;
@@ -142,7 +143,8 @@ constexpr auto kAddresses = std::to_array<Address>({
     {"destination", kSidrReq, kHeaderBytes + 36},
 });
 
-/// Where private data begin, in the order of kNames; they end with the message. In REQ and SIDR_REQ they follow rdma_cm's 36 bytes.
+/// Where private data begin, in the order of kNames; they end with the message. In REQ and SIDR_REQ they
+/// follow rdma_cm's 36 bytes.
 constexpr auto kPrivateAt = std::to_array<std::size_t>({176, 10, 84, 36, 8, 12, 8, 52, 96, 232, 232});
 
 std::uint64_t mask_of(const Number& number) {

@@ -1,7 +1,7 @@
 // Mad: a management datagram of the connection manager as the scripts write it, and its bytes.
 //
-// Nothing here uses nic/cm: the offsets were written down a second time, from transport/FACTS.md and abi.md 3.2, so that a
-// field misread there does not confirm itself.
+// Nothing here uses nic/cm: the offsets were written down a second time, from transport/FACTS.md and abi.md
+// 3.2, so that a field misread there does not confirm itself.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ class Mad {
   std::uint64_t get(std::string_view field) const;
   void set(std::string_view field, std::uint64_t value);
 
-  /// One of "local-gid", "remote-gid", "source", "destination"; the last two are in rdma_cm's header, where the last
-  /// four bytes hold an IPv4 address. Empty if the message has no such address.
+  /// One of "local-gid", "remote-gid", "source", "destination"; the last two are in rdma_cm's header, where
+  /// the last four bytes hold an IPv4 address. Empty if the message has no such address.
   std::span<const std::byte> address(std::string_view which) const;
   void set_address(std::string_view which, std::span<const std::byte> address);
 
@@ -43,7 +43,8 @@ class Mad {
   std::span<const std::byte> private_data() const;
   void set_private_data(std::span<const std::byte> data);
 
-  /// What no message may have: another header, or something in a place that is reserved. Empty if it is as it must be.
+  /// What no message may have: another header, or something in a place that is reserved. Empty if it is as it
+  /// must be.
   std::string fault() const;
   /// One line: the name, and all numbers that are not zero.
   std::string describe() const;

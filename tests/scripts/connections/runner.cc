@@ -18,7 +18,8 @@ Settings settings_of(const Script& script) {
   return settings;
 }
 
-/// Everything that came out must have been expected before the next thing happens, unless that happens at the same moment.
+/// Everything that came out must have been expected before the next thing happens, unless that happens at the
+/// same moment.
 std::optional<Failure> run_actions(Stage& stage, const Script& script) {
   bool in_burst = false;
   for (const Statement& statement : script.statements) {

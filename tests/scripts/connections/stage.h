@@ -98,7 +98,8 @@ class Stage final : private nic::rdma_cm::ChannelSignal {
   bool may_go_on() { return budget_ > 0 && --budget_ > 0; }
   void learn_arrived(const Mad& mad);
   void learn_sent(Sent& sent);
-  /// The exchange with the peer's connection of this ID; the one that we began last if the peer has named none of that ID.
+  /// The exchange with the peer's connection of this ID; the one that we began last if the peer has named
+  /// none of that ID.
   Exchange& exchange(std::uint64_t peer_id);
 
   Settings settings_;

@@ -16,7 +16,8 @@ struct NamedError {
   int value;
 };
 std::span<const NamedError> errors();
-/// Each name stands at the place that is its value: in enum rdma_cm_event_type, in nic::rdma_cm::Service, in Host.
+/// Each name stands at the place that is its value: in enum rdma_cm_event_type, in nic::rdma_cm::Service, in
+/// Host.
 std::span<const std::string_view> event_names();
 std::span<const std::string_view> service_names();
 std::span<const std::string_view> host_names();

@@ -12,7 +12,21 @@ import tempfile
 import unittest
 
 URNIC = sys.argv.pop(1)
-COMMANDS = ("run", "fabric", "host", "check", "view", "lab", "sheet", "replay", "sim", "stat", "doctor", "completion", "manual")
+COMMANDS = (
+    "run",
+    "fabric",
+    "host",
+    "check",
+    "view",
+    "lab",
+    "sheet",
+    "replay",
+    "sim",
+    "stat",
+    "doctor",
+    "completion",
+    "manual",
+)
 
 # What is typed, and some of what must be offered.
 ROWS = (
@@ -54,16 +68,23 @@ class Documentation(unittest.TestCase):
         script = self.script("bash")
         complete = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _urnic; printf "%s\\n" "${COMPREPLY[@]}"'
         for typed, wanted in ROWS:
-            offered = say("bash", "-c", f"compopt() {{ :; }}; {complete}", "bash", script, *typed.split(" ")).split()
+            offered = say(
+                "bash", "-c", f"compopt() {{ :; }}; {complete}", "bash", script, *typed.split(" ")
+            ).split()
             self.assertLessEqual(set(wanted), set(offered), typed)
             self.assertTrue(all(word.startswith(typed.split(" ")[-1]) for word in offered), typed)
-        behind = say("bash", "-c", f"compopt() {{ :; }}; {complete}", "bash", script, "urnic", "run", "--", "bas").split()
+        behind = say(
+            "bash", "-c", f"compopt() {{ :; }}; {complete}", "bash", script, "urnic", "run", "--", "bas"
+        ).split()
         self.assertIn("bash", behind)
 
     def test_fish(self):
         script = self.script("fish")
         for typed, wanted in ROWS:
-            offered = {line.split("\t")[0] for line in say("fish", "-c", f"source {script}; complete -C '{typed}'").splitlines()}
+            offered = {
+                line.split("\t")[0]
+                for line in say("fish", "-c", f"source {script}; complete -C '{typed}'").splitlines()
+            }
             self.assertLessEqual(set(wanted), offered, typed)
 
     def test_zsh_takes_it(self):

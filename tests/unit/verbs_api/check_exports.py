@@ -11,7 +11,12 @@ import sys
 OWN = {f"urnic_rdma_cm_{what}@@URNIC_PRIVATE" for what in ("open", "write", "close", "owns")}
 
 library, facts = sys.argv[1:]
-listing = subprocess.run(["nm", "-D", "--defined-only", "--with-symbol-versions", library], capture_output=True, text=True, check=True)
+listing = subprocess.run(
+    ["nm", "-D", "--defined-only", "--with-symbol-versions", library],
+    capture_output=True,
+    text=True,
+    check=True,
+)
 symbols = [line.split()[-2:] for line in listing.stdout.splitlines()]
 exported = {name for kind, name in symbols if kind != "A"}  # version nodes are absolute
 

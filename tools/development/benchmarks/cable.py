@@ -17,7 +17,10 @@ class Cable:
         try:
             self.client_side, self.server_side = self._hold(), self._hold()
             there = self.server_side[-1]
-            self._ip(self.client_side, f"link add cable mtu {mtu} type veth peer name cable mtu {mtu} netns {there}")
+            self._ip(
+                self.client_side,
+                f"link add cable mtu {mtu} type veth peer name cable mtu {mtu} netns {there}",
+            )
             for side, address in ((self.client_side, self.CLIENT), (self.server_side, self.SERVER)):
                 self._ip(side, f"link set lo up\nlink set cable up\naddr add {address}/24 dev cable")
         except Failed:
@@ -26,7 +29,9 @@ class Cable:
 
     def _hold(self):
         words = ["setpriv", "--pdeathsig=KILL", "unshare", "-n", "sh", "-c", "echo here; exec sleep infinity"]
-        holder = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        holder = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         self._holders.append(holder)
         if holder.stdout.readline() != "here\n":
             raise Failed(f"network namespaces are not allowed here: {holder.stderr.read().strip()}")
@@ -34,7 +39,9 @@ class Cable:
 
     @staticmethod
     def _ip(side, commands):
-        done = subprocess.run([*side, "ip", "-batch", "-"], input=f"{commands}\n", capture_output=True, text=True)
+        done = subprocess.run(
+            [*side, "ip", "-batch", "-"], input=f"{commands}\n", capture_output=True, text=True
+        )
         if done.returncode != 0:
             raise Failed(f"no cable can be made here: {done.stderr.strip()}")
 

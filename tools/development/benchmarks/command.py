@@ -93,30 +93,75 @@ def measure(programs, options):
     carried = {port: [entry for entry in chosen if entry.is_possible_over(port)] for port in ports}
     wanted = {peer for entry in chosen for peer in entry.peers}
     peers = Peers(programs, options.seconds)
-    functions = {("peer", name): lambda find=find: find(peers) for name, find in PEERS.items() if name in wanted}
+    functions = {
+        ("peer", name): lambda find=find: find(peers) for name, find in PEERS.items() if name in wanted
+    }
     for port in ports:
         ours = Ours(programs, port, options.seconds)
-        functions.update({(port, entry.name): lambda find=entry.find, ours=ours: ours.measure(find) for entry in carried[port]})
+        functions.update(
+            {
+                (port, entry.name): lambda find=entry.find, ours=ours: ours.measure(find)
+                for entry in carried[port]
+            }
+        )
     found = in_turns(programs, functions, options.repeats)
     theirs = {name: found["peer", name] for name in PEERS if name in wanted}
     of_port = lambda port: {entry.name: found[port, entry.name] for entry in carried[port]}
     label = lambda port: f"{port}, link MTU {programs.cable.mtu}" if programs.cable else port
-    return [one for port in ports for one in rows_of(carried[port], label(port), of_port(port), theirs, has_goals(port))]
+    return [
+        one
+        for port in ports
+        for one in rows_of(carried[port], label(port), of_port(port), theirs, has_goals(port))
+    ]
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", default=str(ROOT / "build/release"), help="folder of the build to measure")
-    parser.add_argument("--port", action="append", metavar="SPEC", help="the --port of both NICs; may be repeated; by default the fabric, which the goals are for; udp: the loopback")
-    parser.add_argument("--cable", type=int, metavar="MTU", nargs="?", const=1500, help="measure between two hosts, over a cable of that link MTU (%(const)s); the ports are then host and udp, unless --port says otherwise")
-    parser.add_argument("--repeats", type=int, help="turns of which the median is taken (default 5; with --quick 1); single packets take at least 5")
+    parser.add_argument(
+        "--port",
+        action="append",
+        metavar="SPEC",
+        help="the --port of both NICs; may be repeated; by default the fabric, which the goals are for; udp: the loopback",
+    )
+    parser.add_argument(
+        "--cable",
+        type=int,
+        metavar="MTU",
+        nargs="?",
+        const=1500,
+        help="measure between two hosts, over a cable of that link MTU (%(const)s); the ports are then host and udp, unless --port says otherwise",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        help="turns of which the median is taken (default 5; with --quick 1); single packets take at least 5",
+    )
     parser.add_argument("--seconds", type=int, help="length of each measurement (default 3; with --quick 1)")
-    parser.add_argument("--only", metavar="PATTERN", help="measure only what is called so, with * and ?, and no single packets")
-    parser.add_argument("--crowd", type=int, metavar="N", default=0, help="measure beside N programs that only want a processor")
+    parser.add_argument(
+        "--only",
+        metavar="PATTERN",
+        help="measure only what is called so, with * and ?, and no single packets",
+    )
+    parser.add_argument(
+        "--crowd",
+        type=int,
+        metavar="N",
+        default=0,
+        help="measure beside N programs that only want a processor",
+    )
     parser.add_argument("--quick", action="store_true", help="only what has a goal, once: two minutes")
-    parser.add_argument("--sweep", action="store_true", help="run every perftest program over all sizes, transports and options; --only and --port choose")
+    parser.add_argument(
+        "--sweep",
+        action="store_true",
+        help="run every perftest program over all sizes, transports and options; --only and --port choose",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--compare", nargs="*", metavar="COMMIT", help="measure nothing; compare two commits that were")
+    parser.add_argument(
+        "--compare", nargs="*", metavar="COMMIT", help="measure nothing; compare two commits that were"
+    )
     options = parser.parse_args()
     history = History(ROOT)
     if options.compare is not None:

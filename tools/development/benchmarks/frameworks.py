@@ -31,7 +31,14 @@ def _ucx(pair_with, over, test, size, count, *options):
 def ucx_median(pair_with, over, size, seconds, asleep=False):
     """Median half round trip of a tagged message in us. Programs that are `asleep` wait for an event, and do
     not spin."""
-    return _ucx(pair_with, over, "tag_lat", size, (2000 if asleep else 10000) * seconds, *(["-E", "sleep"] if asleep else []))[1]
+    return _ucx(
+        pair_with,
+        over,
+        "tag_lat",
+        size,
+        (2000 if asleep else 10000) * seconds,
+        *(["-E", "sleep"] if asleep else []),
+    )[1]
 
 
 def ucx_average(pair_with, over, size, seconds):
@@ -41,7 +48,9 @@ def ucx_average(pair_with, over, size, seconds):
 
 def ucx_bandwidth(pair_with, over, test, size, seconds):
     """Gb/s; UCX counts MB of 2^20 bytes."""
-    return _ucx(pair_with, over, test, size, max(BANDWIDTH_BYTES * seconds // size, 50))[5] * 2**20 * 8 / 1e9
+    return (
+        _ucx(pair_with, over, test, size, max(BANDWIDTH_BYTES * seconds // size, 50))[5] * 2**20 * 8 / 1e9
+    )
 
 
 def libfabric_average(pair_with, over, size, seconds):
@@ -79,9 +88,19 @@ class Row:
 
 def _rows():
     for size, said in ((8, "8 B"), (4096, "4 KiB"), (65536, "64 KiB")):
-        yield Row(f"UCX tag {said}, average", "us", lambda pair, over, seconds, size=size: ucx_average(pair, over, size, seconds))
-    for test, word, size, said in (("tag_bw", "tag", 65536, "64 KiB"), ("ucp_put_bw", "put", 65536, "64 KiB"), ("ucp_put_bw", "put", 4 << 20, "4 MiB")):
-        find = lambda pair, over, seconds, test=test, size=size: ucx_bandwidth(pair, over, test, size, seconds)
+        yield Row(
+            f"UCX tag {said}, average",
+            "us",
+            lambda pair, over, seconds, size=size: ucx_average(pair, over, size, seconds),
+        )
+    for test, word, size, said in (
+        ("tag_bw", "tag", 65536, "64 KiB"),
+        ("ucp_put_bw", "put", 65536, "64 KiB"),
+        ("ucp_put_bw", "put", 4 << 20, "4 MiB"),
+    ):
+        find = lambda pair, over, seconds, test=test, size=size: ucx_bandwidth(
+            pair, over, test, size, seconds
+        )
         yield Row(f"UCX {word} {said}", "Gb/s", find)
     for size, said in ((64, "64 B"), (4096, "4 KiB"), (65536, "64 KiB")):
         find = lambda pair, over, seconds, size=size: libfabric_average(pair, over, size, seconds)

@@ -24,7 +24,9 @@ class History:
             "time": datetime.datetime.now().isoformat(timespec="seconds"),
             "cores": os.cpu_count(),
             "repeats": repeats,
-            "measures": [{name: row[name] for name in ("name", "port", "unit", "ours", "peers")} for row in rows],
+            "measures": [
+                {name: row[name] for name in ("name", "port", "unit", "ours", "peers")} for row in rows
+            ],
         }
         self._file.parent.mkdir(exist_ok=True)
         with open(self._file, "a") as file:
@@ -32,7 +34,9 @@ class History:
 
     def _commit(self):
         """A plus sign stands for changes that are not committed."""
-        git = lambda *words: subprocess.run(["git", *words], cwd=self._project, capture_output=True, text=True).stdout.strip()
+        git = lambda *words: subprocess.run(
+            ["git", *words], cwd=self._project, capture_output=True, text=True
+        ).stdout.strip()
         commit = git("rev-parse", "--short", "HEAD") or "unknown"
         return commit + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
 
@@ -44,7 +48,9 @@ class History:
         known = list(dict.fromkeys(entry["commit"] for entry in entries))
         if old is None:
             if len(known) < 2:
-                raise Unknown("there are not two commits in build/bench-history.jsonl: run tools/bench on each")
+                raise Unknown(
+                    "there are not two commits in build/bench-history.jsonl: run tools/bench on each"
+                )
             old, new = known[-2:]
         before, after = (self._measures(entries, commit) for commit in (old, new))
         rows = [("what", "port", "unit", old, new, "new/old", "share of", "old", "new")]
@@ -71,7 +77,9 @@ class History:
                 for one in entry["measures"]:
                     found.setdefault((one["name"], one["port"], one["unit"]), []).append(one)
         if not found:
-            raise Unknown(f"{commit} was not measured here; these were: {', '.join(dict.fromkeys(e['commit'] for e in entries))}")
+            raise Unknown(
+                f"{commit} was not measured here; these were: {', '.join(dict.fromkeys(e['commit'] for e in entries))}"
+            )
         return found
 
 
@@ -81,6 +89,9 @@ def _row(key, before, after):
     peer = next(iter(before[0]["peers"]), None)
     shares = ["", ""]
     if peer and all(peer in one["peers"] for one in (*before, *after)):
-        shares = [f"{statistics.median(one['peers'][peer]['ratio'] for one in times):.3f}" for times in (before, after)]
+        shares = [
+            f"{statistics.median(one['peers'][peer]['ratio'] for one in times):.3f}"
+            for times in (before, after)
+        ]
     ratio = f"{new / old:.2f}" if old else "-"
     return (name, port or "", unit, f"{old:.2f}", f"{new:.2f}", ratio, peer or "", *shares)

@@ -19,7 +19,10 @@ PACKETS = {
     "icrc/4124_bytes": "ICRC of 4124 bytes",
 }
 # A busy queue pair alone, and among so many of what does nothing.
-GROWTH = {"10,000 idle QPs": ("busy_among_idle/0", "busy_among_idle/10000"), "200 neighbors": ("busy_among_neighbors/0", "busy_among_neighbors/200")}
+GROWTH = {
+    "10,000 idle QPs": ("busy_among_idle/0", "busy_among_idle/10000"),
+    "200 neighbors": ("busy_among_neighbors/0", "busy_among_neighbors/200"),
+}
 
 # A tenth of a second each: so short that the machine's speed may change between two that are compared.
 FEWEST_REPEATS = 5
@@ -29,10 +32,14 @@ BENCHMARKS = ("transport_bench", "device_bench")
 
 
 def _benchmarks(build, program, repeats):
-    """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters.
-    """
-    command = [build / "bin" / program, "--benchmark_format=json", f"--benchmark_repetitions={repeats}", "--benchmark_min_time=0.1",
-               "--benchmark_enable_random_interleaving=true"]
+    """{name: [nanoseconds per packet]} of a Google Benchmark program; its own median is not of our counters."""
+    command = [
+        build / "bin" / program,
+        "--benchmark_format=json",
+        f"--benchmark_repetitions={repeats}",
+        "--benchmark_min_time=0.1",
+        "--benchmark_enable_random_interleaving=true",
+    ]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         raise Failed(result.stderr)
@@ -47,8 +54,16 @@ def _instructions(build, name):
     """Instructions per packet; nothing without valgrind."""
     if not shutil.which("valgrind"):
         return None
-    command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--callgrind-out-file=/dev/null", build / "bin/transport_bench",
-               f"--benchmark_filter=^{name}/", "--benchmark_min_time=0.02", "--benchmark_format=json"]
+    command = [
+        "valgrind",
+        "--tool=callgrind",
+        "--collect-atstart=no",
+        "--callgrind-out-file=/dev/null",
+        build / "bin/transport_bench",
+        f"--benchmark_filter=^{name}/",
+        "--benchmark_min_time=0.02",
+        "--benchmark_format=json",
+    ]
     result = subprocess.run(command, capture_output=True, text=True)
     collected = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode != 0 or not collected:
@@ -60,8 +75,13 @@ def measure_packets(build, repeats):
     """Rows of the report; medians of `repeats` or more."""
     repeats = max(repeats, FEWEST_REPEATS)
     packets = _benchmarks(build, "transport_bench", repeats)
-    rows = [{**row(title, "ns", packets[name]), "instructions": _instructions(build, name)} for name, title in PACKETS.items()]
+    rows = [
+        {**row(title, "ns", packets[name]), "instructions": _instructions(build, name)}
+        for name, title in PACKETS.items()
+    ]
     busy = _benchmarks(build, "device_bench", repeats)
     for among, (alone, crowded) in GROWTH.items():
-        rows.append(row(f"64 B WRITE, {among} (none)", "ns", busy[crowded], {"none": busy[alone]}, "<= 1.1 x none"))
+        rows.append(
+            row(f"64 B WRITE, {among} (none)", "ns", busy[crowded], {"none": busy[alone]}, "<= 1.1 x none")
+        )
     return rows

@@ -23,7 +23,10 @@ class Peers:
 
     def tcp_bandwidth(self, on_one_core=False):
         """Gb/s of one stream."""
-        return self._iperf(where=first_core() if on_one_core else [])["end"]["sum_received"]["bits_per_second"] / 1e9
+        return (
+            self._iperf(where=first_core() if on_one_core else [])["end"]["sum_received"]["bits_per_second"]
+            / 1e9
+        )
 
     def udp_bandwidth(self):
         """Gb/s that arrive, as datagrams that fill the link MTU of the cable and are sent one by one."""
@@ -32,18 +35,37 @@ class Peers:
 
     def _iperf(self, *options, where=()):
         port = harness.free_port()
-        client = [*where, "iperf3", "-c", self.programs.server_address, "-p", port, "-t", self.seconds, "-J", *options]
+        client = [
+            *where,
+            "iperf3",
+            "-c",
+            self.programs.server_address,
+            "-p",
+            port,
+            "-t",
+            self.seconds,
+            "-J",
+            *options,
+        ]
         said = self.programs.pair([*where, "iperf3", "-s", "-1", "-p", port], client, port)
         return json.loads(said[said.index("{") :])  # after its warnings
 
     def tcp_connection_rate(self):
-        """Connections a second that are made, used for one message each way, and ended, one after the other.
-        """
+        """Connections a second that are made, used for one message each way, and ended, one after the other."""
         port, runtime = harness.free_port(), self.programs.stage.folder()
-        words = lambda role, *more: [self.programs.stage.program("connection_row"), "tcp", role, "127.0.0.1", port, *more]
+        words = lambda role, *more: [
+            self.programs.stage.program("connection_row"),
+            "tcp",
+            role,
+            "127.0.0.1",
+            port,
+            *more,
+        ]
         server = self.programs.start("server", words("server"), runtime)
         self.programs.wait_for(lambda: harness.is_listening(port), server)
-        output = self.programs.finish(self.programs.start("client", words("client", 2000 * self.seconds), runtime))
+        output = self.programs.finish(
+            self.programs.start("client", words("client", 2000 * self.seconds), runtime)
+        )
         server.kill()
         return float(_found(r"^(\d+) connections a second$", output))
 
@@ -53,7 +75,7 @@ class Peers:
 
         Left alone the scheduler puts the two now on one core and now on two, and waking a core may take ten
         times what a change on one takes: so each has a core of its own, as our programs do, unless they share
-        one. (Where there is but one core, they do in any case.) """
+        one. (Where there is but one core, they do in any case.)"""
         runtime, port = self.programs.stage.folder(), harness.free_port()
         cores = sorted(os.sched_getaffinity(0))
         common = ["-i", self.programs.server_address, "-p", port, *(["--nonblocked"] if spin else [])]
@@ -62,7 +84,9 @@ class Peers:
         server = self.programs.start("sockperf", words, runtime, side=self.programs.server_side)
         self.programs.wait_for(lambda: "Warmup" in server.output() or _udp_is_bound(port, server.pid), server)
         words = [*on_other, "sockperf", "ping-pong", *common, "-m", max(size, 14), "-t", self.seconds]
-        output = self.programs.finish(self.programs.start("sockperf", words, runtime, side=self.programs.client_side))
+        output = self.programs.finish(
+            self.programs.start("sockperf", words, runtime, side=self.programs.client_side)
+        )
         server.kill()
         return float(_found(r"percentile 50\.000 = +([\d.]+)", output))
 

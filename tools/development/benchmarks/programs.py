@@ -63,15 +63,24 @@ class Programs:
         return process.output()
 
     def wait_for(self, condition, process):
-        if not harness.wait_until(lambda: condition() or not process.is_running(), harness.START_TIMEOUT) or not condition():
+        if (
+            not harness.wait_until(lambda: condition() or not process.is_running(), harness.START_TIMEOUT)
+            or not condition()
+        ):
             raise Failed(process.describe())
 
-    def pair(self, server_command, client_command, tcp_port, environment=None, runtime=None, by_rdma_cm=False):
+    def pair(
+        self, server_command, client_command, tcp_port, environment=None, runtime=None, by_rdma_cm=False
+    ):
         """A server that listens on `tcp_port`, or there by rdma_cm, then its client; what the client says.
         Both must end with 0. `runtime` is a folder that several pairs share."""
         runtime = runtime or self.stage.folder()
         server = self.start("server", server_command, runtime, environment, self.server_side)
-        listens = (lambda: self.has_listener(runtime)) if by_rdma_cm else (lambda: harness.is_listening(tcp_port, server.pid))
+        listens = (
+            (lambda: self.has_listener(runtime))
+            if by_rdma_cm
+            else (lambda: harness.is_listening(tcp_port, server.pid))
+        )
         self.wait_for(listens, server)
         output = self.finish(self.start("client", client_command, runtime, environment, self.client_side))
         self.finish(server)
@@ -97,8 +106,13 @@ class Programs:
         0."""
         port, runtime, rounds = harness.free_port(), self.stage.folder(), 1000 * seconds
         words = ["--size", size, "--port", port, "--rounds", rounds]
-        ranks = [self.start(f"rank {rank}", command_of(["--rank", rank, *words]), runtime) for rank in range(size)]
-        slowest = max(float(re.search(r"verified, ([\d.]+) s$", self.finish(rank), re.MULTILINE).group(1)) for rank in ranks)
+        ranks = [
+            self.start(f"rank {rank}", command_of(["--rank", rank, *words]), runtime) for rank in range(size)
+        ]
+        slowest = max(
+            float(re.search(r"verified, ([\d.]+) s$", self.finish(rank), re.MULTILINE).group(1))
+            for rank in ranks
+        )
         return rounds / slowest
 
 
@@ -135,7 +149,10 @@ class Ours:
         """A program of a framework as server and as client, each with a NIC; see frameworks.py."""
 
         def run(server, client, tcp_port):
-            with_nics = [self.programs.with_nic(port, words) for port, words in zip(self.ports_of_pair(), (server, client))]
+            with_nics = [
+                self.programs.with_nic(port, words)
+                for port, words in zip(self.ports_of_pair(), (server, client))
+            ]
             return self.programs.pair(*with_nics, tcp_port, environment)
 
         return run
@@ -173,7 +190,9 @@ class Ours:
         """Rounds a second of `size` programs that sleep until something comes; in a round each sends each
         other one a WRITE and a SEND of random length, which are verified."""
         program = self.programs.stage.program("all_to_all")
-        return self.programs.all_to_all(lambda words: self.programs.with_nic(self.port, [program, *words]), size, self.seconds)
+        return self.programs.all_to_all(
+            lambda words: self.programs.with_nic(self.port, [program, *words]), size, self.seconds
+        )
 
     def connection_rate(self):
         """Connections a second that are made by rdma_cm, used for one message each way, and ended, one after
@@ -192,7 +211,9 @@ class Ours:
     def _connect_by_address(self, server_command, client_command):
         """Runs a server that does not end by itself, and its client; returns what the client says."""
         runtime = self.programs.stage.folder()
-        server = self.programs.start("server", self.programs.with_nic(self.port, server_command, SERVER), runtime)
+        server = self.programs.start(
+            "server", self.programs.with_nic(self.port, server_command, SERVER), runtime
+        )
         self.programs.wait_for(lambda: self.programs.has_listener(runtime), server)
         output = self.programs.finish(
             self.programs.start("client", self.programs.with_nic(self.port, client_command, CLIENT), runtime)
@@ -203,7 +224,9 @@ class Ours:
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
         runtime, port = self.programs.stage.folder(), harness.free_port()
-        words = self.programs.with_nic(self.ports_of_pair()[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port])
+        words = self.programs.with_nic(
+            self.ports_of_pair()[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port]
+        )
         program = self.programs.start("idle", words, runtime)
         self.programs.wait_for(lambda: harness.is_listening(port), program)
         time.sleep(1)

@@ -40,14 +40,21 @@ def print_table(rows):
     width = max(len(entry["name"]) for entry in rows)
     ports = max(len(entry["port"] or "") for entry in rows)
     goals = max(len(entry["goal"] or "goal") for entry in rows)
-    print(f"{'what':<{width}}  {'port':<{ports}}  {'unit':<12}{'median':>9}  {'min..max':<19}{'goal':<{goals}}  {'':<8}beside (ratio)")
+    print(
+        f"{'what':<{width}}  {'port':<{ports}}  {'unit':<12}{'median':>9}  {'min..max':<19}{'goal':<{goals}}  {'':<8}beside (ratio)"
+    )
     for entry in rows:
         spread = "..".join(map(_number, entry["spread"]))
         verdict = {True: "met", False: "MISSED", None: ""}[entry["met"]]
-        beside = [f"{peer} {_number(found['value'])} ({_number(found['ratio'])} x)" for peer, found in entry["peers"].items()]
+        beside = [
+            f"{peer} {_number(found['value'])} ({_number(found['ratio'])} x)"
+            for peer, found in entry["peers"].items()
+        ]
         if entry.get("instructions"):
             beside.append(f"{entry['instructions']:.0f} instructions")
-        print(f"{entry['name']:<{width}}  {entry['port'] or '':<{ports}}  {entry['unit']:<12}{_number(entry['ours']):>9}  {spread:<19}"
-              f"{entry['goal'] or '':<{goals}}  {verdict:<8}{', '.join(beside)}".rstrip())
+        print(
+            f"{entry['name']:<{width}}  {entry['port'] or '':<{ports}}  {entry['unit']:<12}{_number(entry['ours']):>9}  {spread:<19}"
+            f"{entry['goal'] or '':<{goals}}  {verdict:<8}{', '.join(beside)}".rstrip()
+        )
     judged = [entry["met"] for entry in rows if entry["met"] is not None]
     print(f"{judged.count(True)} of {len(judged)} goals met")

@@ -11,7 +11,12 @@ BANDWIDTHS = ("ib_write_bw", "ib_read_bw", "ib_send_bw")
 LATENCIES = ("ib_write_lat", "ib_read_lat", "ib_send_lat")
 ATOMICS = ("ib_atomic_bw", "ib_atomic_lat")
 # What a transport can do; an atomic is of RC and XRC.
-TRANSPORTS = {"RC": ("write", "read", "send", "atomic"), "UC": ("write", "send"), "UD": ("send",), "XRC": ("write", "read", "send", "atomic")}
+TRANSPORTS = {
+    "RC": ("write", "read", "send", "atomic"),
+    "UC": ("write", "send"),
+    "UD": ("send",),
+    "XRC": ("write", "read", "send", "atomic"),
+}
 # Option as it is shown: words, and the programs that take it. A WRITE makes no event at the receiver.
 OPTIONS = {
     "": ((), (*BANDWIDTHS, *LATENCIES, *ATOMICS)),
@@ -172,8 +177,23 @@ class Sweep:
 
     def _run(self, line, runtime):
         tcp_port = harness.free_port()
-        words = [*line.words, "-d", "urnic0", "-x", 1, "-F", "-p", tcp_port, *([] if line.is_latency else ["--report_gbits"])]
+        words = [
+            *line.words,
+            "-d",
+            "urnic0",
+            "-x",
+            1,
+            "-F",
+            "-p",
+            tcp_port,
+            *([] if line.is_latency else ["--report_gbits"]),
+        ]
         by_address = line.option == "-R" and not harness.has_host_addresses(line.port)
-        server, client = (self.programs.with_nic(line.port, words, address if by_address else None) for address in (SERVER, CLIENT))
+        server, client = (
+            self.programs.with_nic(line.port, words, address if by_address else None)
+            for address in (SERVER, CLIENT)
+        )
         server_address = SERVER if by_address else self.programs.server_address
-        return self.programs.pair(server, [*client, server_address], tcp_port, runtime=runtime, by_rdma_cm=line.option == "-R")
+        return self.programs.pair(
+            server, [*client, server_address], tcp_port, runtime=runtime, by_rdma_cm=line.option == "-R"
+        )

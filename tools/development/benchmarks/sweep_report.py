@@ -21,16 +21,23 @@ def _figure(line, cell):
 
 def print_sweep(table, faults, failures, tcp_gbits):
     width = max(map(len, map(str, table)))
-    print(f"typical time in us (of a READ or an atomic for a round trip, else for half of one), or Gb/s; TCP {tcp_gbits:.1f} Gb/s in messages of 64 KiB")
+    print(
+        f"typical time in us (of a READ or an atomic for a round trip, else for half of one), or Gb/s; TCP {tcp_gbits:.1f} Gb/s in messages of 64 KiB"
+    )
     print(f"{'':<{width}}  " + "".join(f"{_size(size):>9}" for size in SHOWN_SIZES))
     for line, cells in table.items():
         if cells:
-            print(f"{str(line):<{width}}  " + "".join(f"{_figure(line, cells.get(size)):>9}" for size in SHOWN_SIZES))
+            print(
+                f"{str(line):<{width}}  "
+                + "".join(f"{_figure(line, cells.get(size)):>9}" for size in SHOWN_SIZES)
+            )
     for line, why in failures.items():
         print(f"failed: {line}: {why}")
     for (line, size), why in faults.items():
         print(f"out of line: {line}, {_size(size)}: {why}")
-    print(f"{len(faults)} of {sum(map(len, table.values()))} cells are out of line, {len(failures)} runs failed")
+    print(
+        f"{len(faults)} of {sum(map(len, table.values()))} cells are out of line, {len(failures)} runs failed"
+    )
 
 
 def as_json(table, faults, failures, tcp_gbits):
@@ -45,7 +52,13 @@ def as_json(table, faults, failures, tcp_gbits):
                 "option": line.option,
                 "failure": failures.get(line),
                 "cells": [
-                    {"bytes": size, "time_us": cell.time_us, "average_us": cell.average_us, "gbits": cell.gbits, "out_of_line": faults.get((line, size))}
+                    {
+                        "bytes": size,
+                        "time_us": cell.time_us,
+                        "average_us": cell.average_us,
+                        "gbits": cell.gbits,
+                        "out_of_line": faults.get((line, size)),
+                    }
                     for size, cell in cells.items()
                 ],
             }
@@ -61,7 +74,9 @@ def _points(name, points):
 def _panel(port, is_latency, table, faults, tcp_gbits, number):
     """Lines of gnuplot: the programs without options as curves, what is out of line as rings."""
     figure = lambda cell: cell.time_us if is_latency else cell.gbits
-    chosen = {line: cells for line, cells in table.items() if line.port == port and line.is_latency == is_latency}
+    chosen = {
+        line: cells for line, cells in table.items() if line.port == port and line.is_latency == is_latency
+    }
     script, curves = [], []
     plain = [(line, cells) for line, cells in chosen.items() if not line.option and len(cells) > 1]
     for index, (line, cells) in enumerate(plain):
@@ -88,9 +103,21 @@ def draw(file, table, faults, tcp_gbits):
         f"set terminal svg size {2 * width},{len(ports) * height} dynamic font 'sans,11'",
         f"set output '{file}'",
         f"set multiplot layout {len(ports)},2",
-        "set logscale xy", "set format x '%.0b%B'", "set xtics 2,16", "set grid", "set key left top font ',9' samplen 1",
+        "set logscale xy",
+        "set format x '%.0b%B'",
+        "set xtics 2,16",
+        "set grid",
+        "set key left top font ',9' samplen 1",
         "set xlabel 'bytes of a message'",
     ]
-    for number, (port, is_latency) in enumerate((port, is_latency) for port in ports for is_latency in (True, False)):
+    for number, (port, is_latency) in enumerate(
+        (port, is_latency) for port in ports for is_latency in (True, False)
+    ):
         script += _panel(port, is_latency, table, faults, tcp_gbits, number)
-    subprocess.run(["gnuplot", "-"], input="\n".join([*script, "unset multiplot", ""]), text=True, check=True, capture_output=True)
+    subprocess.run(
+        ["gnuplot", "-"],
+        input="\n".join([*script, "unset multiplot", ""]),
+        text=True,
+        check=True,
+        capture_output=True,
+    )

@@ -30,14 +30,32 @@ def run(name, stage, full, prefix=()):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stage", action="append", choices=[*STAGES, *FULL_STAGES], help="run this stage only; may be repeated")
-    parser.add_argument("--full", action="store_true", help="more seeds, pairs, kills and mutants, threads for longer, the whole ladder, Open vSwitch, clang, other distributions, and arm64")
-    parser.add_argument("--on", metavar="SUITE", help="do it on another Debian, in a root of its own: tools/development/platforms/on")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--stage",
+        action="append",
+        choices=[*STAGES, *FULL_STAGES],
+        help="run this stage only; may be repeated",
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="more seeds, pairs, kills and mutants, threads for longer, the whole ladder, Open vSwitch, clang, other distributions, and arm64",
+    )
+    parser.add_argument(
+        "--on",
+        metavar="SUITE",
+        help="do it on another Debian, in a root of its own: tools/development/platforms/on",
+    )
     options = parser.parse_args()
     if options.on:
         stages = [f"--stage={stage}" for stage in options.stage or ()]
-        os.execv(ROOT / "tools/development/platforms/on", ["on", options.on, "tools/test", *stages, *(["--full"] if options.full else [])])
+        os.execv(
+            ROOT / "tools/development/platforms/on",
+            ["on", options.on, "tools/test", *stages, *(["--full"] if options.full else [])],
+        )
 
     everything = {**STAGES, **(FULL_STAGES if options.full or options.stage else {})}
     report = Report()
@@ -64,4 +82,3 @@ def main():
     print("\n".join([*report.failed_tests, f"{time.monotonic() - started:.0f} s in all"]))
     print(f"{report.total.passed} passed, {report.total.failed} failed, {report.total.skipped} skipped")
     return 1 if report.total.failed else 0
-

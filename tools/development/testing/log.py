@@ -23,7 +23,9 @@ class Log:
             log.write(f"$ {' '.join(words)}\n".encode())
             log.flush()
             try:
-                result = subprocess.run(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                result = subprocess.run(
+                    words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+                )
             except OSError as error:
                 log.write(f"{error}\n".encode())
                 return False
@@ -36,7 +38,9 @@ class Log:
             words = [str(word) for word in (*self.prefix, *command)]
             output = tempfile.TemporaryFile()
             try:
-                process = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                process = subprocess.Popen(
+                    words, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+                )
             except OSError as error:
                 output.write(f"{error}\n".encode())
                 process = None
@@ -45,7 +49,11 @@ class Log:
         with open(self.path, "ab") as log:
             for (words, output, _), code in zip(running, codes):
                 output.seek(0)
-                log.write(f"$ {' '.join(words)}\n".encode() + output.read() + (b"" if code == 0 else f"ended with {code}\n".encode()))
+                log.write(
+                    f"$ {' '.join(words)}\n".encode()
+                    + output.read()
+                    + (b"" if code == 0 else f"ended with {code}\n".encode())
+                )
         return not any(codes) and None not in codes
 
     def write(self, text):

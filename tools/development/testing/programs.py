@@ -31,16 +31,26 @@ def ctest(folder, log, *options, has_second_try=False):
     outcome = Outcome()
     reasons = collections.Counter()
     report = folder / "Testing/Temporary/LastTest.log"
-    for test in re.split(r"^\d+/\d+ Test: ", report.read_text(errors="replace") if report.exists() else "", flags=re.M)[1:]:
+    for test in re.split(
+        r"^\d+/\d+ Test: ", report.read_text(errors="replace") if report.exists() else "", flags=re.M
+    )[1:]:
         name = test.partition("\n")[0]
-        inside = {word: int(number) for word, number in re.findall(r"^\[ +(PASSED|SKIPPED|FAILED) +\] (\d+) test", test, re.M)}
+        inside = {
+            word: int(number)
+            for word, number in re.findall(r"^\[ +(PASSED|SKIPPED|FAILED) +\] (\d+) test", test, re.M)
+        }
         outcome.failed += inside.get("FAILED", name in failed)
         outcome.skipped += inside.get("SKIPPED", name in skipped)
         outcome.passed += inside.get("PASSED", name not in failed | skipped)
         reasons.update(re.findall(r": Skipped\n(.*)\n\[  SKIPPED \]", test))
     if not ok and outcome.failed == 0 or outcome.passed == 0:
         outcome.failed += 1
-    if failed and has_second_try and not CRASH_IN_CTEST.search(log.text()) and log.run(*run, "--rerun-failed"):
+    if (
+        failed
+        and has_second_try
+        and not CRASH_IN_CTEST.search(log.text())
+        and log.run(*run, "--rerun-failed")
+    ):
         outcome.passed, outcome.failed = outcome.passed + outcome.failed, 0
         log.write("".join(f"at the second try: {name}\n" for name in sorted(failed)))
     log.write("".join(f"skipped: {reason} ({count} of GoogleTest's)\n" for reason, count in reasons.items()))

@@ -29,7 +29,20 @@ def clients(log, full, *options, may_skip_all=False):
 
 def stage_packages(log, full):
     interop = ["interop"] if os.geteuid() == 0 else []
-    return yes_or_no(log.run("tools/install-packages", "build", "clients", "sanitizers", "format", "lint", "shells", "languages", "browser", *interop))
+    return yes_or_no(
+        log.run(
+            "tools/install-packages",
+            "build",
+            "clients",
+            "sanitizers",
+            "format",
+            "lint",
+            "shells",
+            "languages",
+            "browser",
+            *interop,
+        )
+    )
 
 
 def stage_build(log, full):
@@ -41,9 +54,10 @@ def stage_units(log, full):
 
 
 def commit_seed():
-    """Where tests begin to draw that could begin anywhere: each commit has a place of its own, and keeps it.
-    """
-    found = subprocess.run(["git", "-c", "safe.directory=*", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    """Where tests begin to draw that could begin anywhere: each commit has a place of its own, and keeps it."""
+    found = subprocess.run(
+        ["git", "-c", "safe.directory=*", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    )
     return int(found.stdout[:8], 16) if found.returncode == 0 else 1
 
 
@@ -87,13 +101,15 @@ def stage_stress(log, full):
     # It says itself which thread hangs, but not when that happens while it comes to its end.
     bound = ["timeout", "--signal=ABRT", str(seconds + 240)]
     return yes_or_no(
-        built and log.run_together(*([*bound, BUILDS / preset / "bin/api_stress", "--seconds", str(seconds)] for preset in presets))
+        built
+        and log.run_together(
+            *([*bound, BUILDS / preset / "bin/api_stress", "--seconds", str(seconds)] for preset in presets)
+        )
     )
 
 
 def stage_tidy(log, full):
-    """clang-tidy's opinion of the product's sources, with the checks of .clang-tidy. Nothing is built for it.
-    """
+    """clang-tidy's opinion of the product's sources, with the checks of .clang-tidy. Nothing is built for it."""
     if not shutil.which("clang-tidy-14") or not shutil.which("run-clang-tidy-14"):
         return Outcome(skipped=1, note="clang-tidy 14 is not installed: tools/install-packages lint")
     folder = BUILDS / "tidy"
@@ -104,11 +120,21 @@ def stage_tidy(log, full):
 
 
 def stage_canary(log, full):
-    return yes_or_no(log.run("tools/development/mutate", "--applies") and log.run("tools/development/mutate", "--all" if full else "canary"))
+    return yes_or_no(
+        log.run("tools/development/mutate", "--applies")
+        and log.run("tools/development/mutate", "--all" if full else "canary")
+    )
 
 
 # What other stages run: with programs that are large, or for a long time.
-ELSEWHERE = ("test_kill.*", "test_mpi.*", "test_ovs.*", "test_recipes.*", "test_labs.*_gaps_fail", "test_labs.*_spoilt_*")
+ELSEWHERE = (
+    "test_kill.*",
+    "test_mpi.*",
+    "test_ovs.*",
+    "test_recipes.*",
+    "test_labs.*_gaps_fail",
+    "test_labs.*_spoilt_*",
+)
 
 
 def stage_clients(log, full):
@@ -133,7 +159,9 @@ def stage_ladder(log, full):
     if not log.run("tools/install-packages", "ladder"):
         return Outcome(failed=1)
     ladder = [sys.executable, ROOT / "tests/clients/ladder.py", "--build", RELEASE]
-    ports = [log.run(*ladder, "--port", port, "--write", LOGS / f"LADDER.{port}.md") for port in ("host", "fabric")]
+    ports = [
+        log.run(*ladder, "--port", port, "--write", LOGS / f"LADDER.{port}.md") for port in ("host", "fabric")
+    ]
     return counted(all(ports), CLIENTS_SAY, log)
 
 
@@ -149,21 +177,32 @@ def stage_demo(log, full):
 def stage_kill(log, full):
     """Over both wires at once: a survivor spends most of its time waiting for the dead."""
     kills = ["--kills", "1000"] if full else []
-    ok = log.run_together(*([*CLIENTS, *second_try(full), f"test_kill.{wire}.*", *kills] for wire in ("KillOnAWire", "KillOnTheFabric")))
+    ok = log.run_together(
+        *(
+            [*CLIENTS, *second_try(full), f"test_kill.{wire}.*", *kills]
+            for wire in ("KillOnAWire", "KillOnTheFabric")
+        )
+    )
     return counted(ok, CLIENTS_SAY, log)
 
 
 def stage_interop(log, full):
     if os.geteuid() != 0:
-        return Outcome(skipped=1, note="only root can run against the kernel's rdma_rxe: tools/development/interop")
+        return Outcome(
+            skipped=1, note="only root can run against the kernel's rdma_rxe: tools/development/interop"
+        )
     # Its --full takes half an hour, and writes a table that is part of the documentation.
-    return counted(log.run("tools/development/interop", "--build", RELEASE, *second_try(full)), CLIENTS_SAY, log)
+    return counted(
+        log.run("tools/development/interop", "--build", RELEASE, *second_try(full)), CLIENTS_SAY, log
+    )
 
 
 def stage_ovs(log, full):
     """Open vSwitch as the switch: daemons of the tests' own, in network namespaces."""
     if os.geteuid() != 0:
-        return Outcome(skipped=1, note="only root can make hosts with a switch each: sudo tools/test --stage ovs")
+        return Outcome(
+            skipped=1, note="only root can make hosts with a switch each: sudo tools/test --stage ovs"
+        )
     return clients(log, full, "test_ovs.*") if log.run("tools/install-packages", "ovs") else Outcome(failed=1)
 
 
@@ -171,11 +210,19 @@ def stage_pci(log, full):
     """urnic in a guest of its own, where it drives emulated cards; needs no root."""
     if not log.run("tools/install-packages", "interop"):
         return Outcome(failed=1)
-    return counted(log.run("tools/development/interop", "--build", RELEASE, "--wire", "pci", *second_try(full)), CLIENTS_SAY, log)
+    return counted(
+        log.run("tools/development/interop", "--build", RELEASE, "--wire", "pci", *second_try(full)),
+        CLIENTS_SAY,
+        log,
+    )
 
 
 def stage_recipes(log, full):
-    return clients(log, full, "test_recipes.*") if log.run("tools/install-packages", "recipes") else Outcome(failed=1)
+    return (
+        clients(log, full, "test_recipes.*")
+        if log.run("tools/install-packages", "recipes")
+        else Outcome(failed=1)
+    )
 
 
 def stage_ecosystem(log, full):
@@ -194,7 +241,9 @@ def elsewhere(log, *command):
     """What a command says that ends as this one does, in a root of another distribution, which only root can
     make."""
     if os.geteuid() != 0:
-        return Outcome(skipped=1, note="only root can make roots of other distributions: tools/development/platforms/on")
+        return Outcome(
+            skipped=1, note="only root can make roots of other distributions: tools/development/platforms/on"
+        )
     return counted(log.run(*command), CLIENTS_SAY, log)
 
 
@@ -212,7 +261,13 @@ def stage_trixie(log, full):
 
 def stage_forky(log, full):
     """The Debian after it, which still changes: what fails there is said, and is no failure yet."""
-    outcome = elsewhere(log, "tools/development/platforms/on", "forky", "tools/test", *(f"--stage={name}" for name in ("packages", "build", "units", "clients")))
+    outcome = elsewhere(
+        log,
+        "tools/development/platforms/on",
+        "forky",
+        "tools/test",
+        *(f"--stage={name}" for name in ("packages", "build", "units", "clients")),
+    )
     if outcome.failed:
         outcome.note = f"an early warning: {outcome.failed} failed, see {log.path.relative_to(ROOT)}"
         outcome.skipped, outcome.failed = outcome.skipped + outcome.failed, 0

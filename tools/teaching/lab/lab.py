@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""urnic lab: teaching labs. `urnic lab` starts this with its own path in URNIC; tools/teaching/lab/README.md says how a lab is written."""
+"""urnic lab: teaching labs. `urnic lab` starts this with its own path in URNIC; tools/teaching/lab/README.md
+says how a lab is written."""
 import signal
 import sys
 

@@ -21,8 +21,8 @@
 
 namespace urnic::nic {
 
-/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back, and may have no descriptor to wait
-/// for.
+/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back,
+/// and may have no descriptor to wait for.
 class CountedPort final : public PacketPort {
  public:
   CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
@@ -161,7 +161,8 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
     }
   }
 
-  /// Real time, whose ticks stand still until a test moves them: what a thread does follows directly, however busy the machine is.
+  /// Real time, whose ticks stand still until a test moves them: what a thread does follows directly, however
+  /// busy the machine is.
   class Clock final : public nic::Clock {
    public:
     transport::Time now() const override { return steady_.now(); }

@@ -16,7 +16,8 @@ struct address {  // what a queue pair must know of its peer
   uint32_t qp_number, psn;
 };
 
-// INIT: which port. RTR ("ready to receive"): where the peer is. RTS ("ready to send"): what to do when no answer comes.
+// INIT: which port. RTR ("ready to receive"): where the peer is. RTS ("ready to send"): what to do when no
+// answer comes.
 static void connect_qp(struct ibv_qp* qp, uint32_t own_psn, const struct address* peer) {
   struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = PORT};
   errno = ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);

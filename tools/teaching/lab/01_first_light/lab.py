@@ -17,11 +17,16 @@ def states(seen, side):
 
 
 def header_of_the_queue_pair(seen):
-    """The letter of the header that has a number which is the receiver's queue pair in every request of the client."""
+    """The letter of the header that has a number which is the receiver's queue pair in every request of the
+    client."""
     (receiver,) = {note.qp for note in seen.trace.told("modify", "server")}
     headers = {"a": "IPv4", "b": "UDP", "c": "BTH"}
     packets = seen.trace.requests("client")
-    (letter,) = [letter for letter, header in headers.items() if all(packet.field(f"{header}.Destination QP") == receiver for packet in packets)]
+    (letter,) = [
+        letter
+        for letter, header in headers.items()
+        if all(packet.field(f"{header}.Destination QP") == receiver for packet in packets)
+    ]
     return letter
 
 
@@ -59,7 +64,10 @@ LAB = Lab(
             on: here three times, 2500 bytes each. -g 1 is the GID index, -m 1024 the path MTU: how much payload one packet carries at most.
             First the two programs tell each other their addresses over TCP; these packets are not in the recording.
             """,
-            programs=(Program("server", PINGPONG), Program("client", PINGPONG + " localhost", waits_for_listener=True)),
+            programs=(
+                Program("server", PINGPONG),
+                Program("client", PINGPONG + " localhost", waits_for_listener=True),
+            ),
             questions=(
                 Question(
                     "How many packets with data does the client send in all?",
@@ -70,7 +78,9 @@ LAB = Lab(
                 ),
                 Question(
                     "To which UDP port do they go?",
-                    truth=lambda seen: (*{packet.field("UDP.Destination port") for packet in seen.trace.packets},)[0],
+                    truth=lambda seen: (
+                        *{packet.field("UDP.Destination port") for packet in seen.trace.packets},
+                    )[0],
                     expected=4791,
                     why="RoCEv2 is the InfiniBand transport inside of UDP, and 4791 is its port (fact 6). The source port differs from connection to connection, so that routers can send connections over different paths.",
                 ),
@@ -85,7 +95,11 @@ LAB = Lab(
             expects=(
                 Expect(
                     "each program was told of three receives and three sends, each with one completion.",
-                    lambda seen: all(len(seen.trace.completions(side, queue, "SUCCESS")) == 3 for side in ("server", "client") for queue in ("send", "receive")),
+                    lambda seen: all(
+                        len(seen.trace.completions(side, queue, "SUCCESS")) == 3
+                        for side in ("server", "client")
+                        for queue in ("send", "receive")
+                    ),
                     "There are not three completions of each kind: was something else running on this connection?",
                 ),
             ),
@@ -119,7 +133,9 @@ LAB = Lab(
             questions=(
                 Question(
                     "How many packets are on the wire in all, in both directions?",
-                    truth=lambda seen: len([packet for packet in seen.trace.packets if not packet.is_repeated]),
+                    truth=lambda seen: len(
+                        [packet for packet in seen.trace.packets if not packet.is_repeated]
+                    ),
                     expected=2,
                     why="One SEND Only with the data, and one acknowledgement (ACK) from the server's NIC. The server's program took no part in the ACK.",
                     unit="packets",
@@ -133,7 +149,8 @@ LAB = Lab(
                 ),
                 Question(
                     "How many completions do both programs get together?",
-                    truth=lambda seen: len(seen.trace.completions("server")) + len(seen.trace.completions("client")),
+                    truth=lambda seen: len(seen.trace.completions("server"))
+                    + len(seen.trace.completions("client")),
                     expected=2,
                     why="The server's receive completes when the message is in memory, and the client's send when the ACK has come.",
                     unit="completions",
@@ -142,7 +159,11 @@ LAB = Lab(
             expects=(
                 Expect(
                     "a SEND Only of 14 bytes with PSN 100, which is the number that the client chose.",
-                    lambda seen: [(packet.label, packet.payload, packet.psn) for packet in seen.trace.requests("client", again=False)] == [("SEND Only", MESSAGE, 100)],
+                    lambda seen: [
+                        (packet.label, packet.payload, packet.psn)
+                        for packet in seen.trace.requests("client", again=False)
+                    ]
+                    == [("SEND Only", MESSAGE, 100)],
                     lambda seen: f"GAP 6 should send 'part' once; the client sent: {', '.join(map(str, seen.trace.requests('client'))) or 'nothing'}.",
                 ),
                 Expect(

@@ -15,7 +15,8 @@
 
 enum { BYTES = 4096, LENGTH = 100 };
 
-// The client, before the queue pairs are connected: `end->mine` and `end->peers` are known, and the attributes can be changed.
+// The client, before the queue pairs are connected: `end->mine` and `end->peers` are known, and the
+// attributes can be changed.
 static void before_connecting(struct end* end, int wanted) {
   end->ack_timeout = wanted == 12 ? 12 : 18;  // 17 ms, or 1.07 s
   end->retry_count = 3;
@@ -25,11 +26,13 @@ static void before_connecting(struct end* end, int wanted) {
   }
 }
 
-// The client, before it posts `request`, whose only element is `part`: a WRITE to the peer, or a SEND where 13 is wanted.
+// The client, before it posts `request`, whose only element is `part`: a WRITE to the peer, or a SEND where
+// 13 is wanted.
 static void before_posting(struct ibv_sge* part, struct ibv_send_wr* request, int wanted) {
   if (wanted == 4) {
-    // GAP 4: an element that this NIC's own check of local memory refuses. What stands in *part? (Leave its length: of a WRITE that is
-    // longer than the memory the first packets leave, before the NIC comes to the end.)
+    // GAP 4: an element that this NIC's own check of local memory refuses. What stands in *part? (Leave its
+    // length: of a WRITE that is longer than the memory the first packets leave, before the NIC comes to the
+    // end.)
     (void)part;
   }
   if (wanted == 10) {

@@ -88,12 +88,15 @@ LAB = Lab(
             expects=(
                 Expect(
                     "the way through the states: RESET, INIT, RTR, RTS.",
-                    lambda seen: [note.state for note in seen.trace.told("modify")][-4:] == ["RESET", "INIT", "RTR", "RTS"],
+                    lambda seen: [note.state for note in seen.trace.told("modify")][-4:]
+                    == ["RESET", "INIT", "RTR", "RTS"],
                     "walk should lead through RESET, INIT, RTR and RTS.",
                 ),
                 Expect(
                     "one SEND with PSN 100, acknowledged: a queue pair can be its own peer.",
-                    lambda seen: [packet.label for packet in seen.trace.packets if not packet.is_repeated][:1] == ["SEND Only"] and [packet.psn for packet in seen.trace.packets if packet.kind == "ack"] == [100],
+                    lambda seen: [packet.label for packet in seen.trace.packets if not packet.is_repeated][:1]
+                    == ["SEND Only"]
+                    and [packet.psn for packet in seen.trace.packets if packet.kind == "ack"] == [100],
                     "The send that was posted in RTS should be on the wire, with PSN 100.",
                 ),
             ),
@@ -128,7 +131,13 @@ LAB = Lab(
                     unit="packets",
                 ),
             ),
-            expects=(Expect("the client's WRITE ended with LOC_PROT_ERR.", ended_with("LOC_PROT_ERR"), gap(4, "lkey or addr of the element can be wrong.")),),
+            expects=(
+                Expect(
+                    "the client's WRITE ended with LOC_PROT_ERR.",
+                    ended_with("LOC_PROT_ERR"),
+                    gap(4, "lkey or addr of the element can be wrong."),
+                ),
+            ),
         ),
         Experiment(
             name="status-5",
@@ -145,7 +154,13 @@ LAB = Lab(
                     unit="receives",
                 ),
             ),
-            expects=(Expect("all completions of the client are WR_FLUSH_ERR.", ended_with("WR_FLUSH_ERR"), gap(5, "ibv_modify_qp() to IBV_QPS_ERR, mask IBV_QP_STATE.")),),
+            expects=(
+                Expect(
+                    "all completions of the client are WR_FLUSH_ERR.",
+                    ended_with("WR_FLUSH_ERR"),
+                    gap(5, "ibv_modify_qp() to IBV_QPS_ERR, mask IBV_QP_STATE."),
+                ),
+            ),
         ),
         Experiment(
             name="status-10",
@@ -169,8 +184,18 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the client's WRITE ended with REM_ACCESS_ERR.", lambda seen: "REM_ACCESS_ERR" in {note.status for note in seen.trace.completions("client", "send")}, gap(10, "rkey or remote_addr can be wrong.")),
-                Expect("the NAK carries the PSN of the WRITE.", lambda seen: {packet.psn for packet in requests(seen)} == {packet.psn for packet in seen.trace.sent("server", "nak")}, "There should be one WRITE and one NAK."),
+                Expect(
+                    "the client's WRITE ended with REM_ACCESS_ERR.",
+                    lambda seen: "REM_ACCESS_ERR"
+                    in {note.status for note in seen.trace.completions("client", "send")},
+                    gap(10, "rkey or remote_addr can be wrong."),
+                ),
+                Expect(
+                    "the NAK carries the PSN of the WRITE.",
+                    lambda seen: {packet.psn for packet in requests(seen)}
+                    == {packet.psn for packet in seen.trace.sent("server", "nak")},
+                    "There should be one WRITE and one NAK.",
+                ),
             ),
         ),
         Experiment(
@@ -196,10 +221,15 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the client's WRITE ended with RETRY_EXC_ERR.", ended_with("RETRY_EXC_ERR"), gap(12, "the number of the peer's queue pair can be wrong.")),
+                Expect(
+                    "the client's WRITE ended with RETRY_EXC_ERR.",
+                    ended_with("RETRY_EXC_ERR"),
+                    gap(12, "the number of the peer's queue pair can be wrong."),
+                ),
                 Expect(
                     "each repetition came after an ACK timeout, and the last timeout ended the request.",
-                    lambda seen: len(seen.trace.told("ack_timeout", "client")) == RETRIES + 1 and all(packet.is_repeated for packet in requests(seen)[1:]),
+                    lambda seen: len(seen.trace.told("ack_timeout", "client")) == RETRIES + 1
+                    and all(packet.is_repeated for packet in requests(seen)[1:]),
                     "There should be four ACK timeouts.",
                 ),
             ),
@@ -221,12 +251,22 @@ LAB = Lab(
                 Question(
                     "What does the server's program see of it?",
                     choices=("a completion with status 13", "a completion with status 5", "nothing"),
-                    truth=lambda seen: "c" if not seen.trace.completions("server") else "b" if seen.trace.completions("server", status="WR_FLUSH_ERR") else "a",
+                    truth=lambda seen: "c"
+                    if not seen.trace.completions("server")
+                    else "b"
+                    if seen.trace.completions("server", status="WR_FLUSH_ERR")
+                    else "a",
                     expected="c",
                     why="Nothing: the server's NIC answers alone, and the server's queue pair stays in RTS. Only a counter shows it (out_of_buffer, in 'urnic stat').",
                 ),
             ),
-            expects=(Expect("the client's SEND ended with RNR_RETRY_EXC_ERR.", ended_with("RNR_RETRY_EXC_ERR"), gap(13, "prepare_server() must not post a receive then.")),),
+            expects=(
+                Expect(
+                    "the client's SEND ended with RNR_RETRY_EXC_ERR.",
+                    ended_with("RNR_RETRY_EXC_ERR"),
+                    gap(13, "prepare_server() must not post a receive then."),
+                ),
+            ),
             after="The picture shows the three attempts, with the RNR timer of 0.64 ms (code 12, fact 35) between them.",
         ),
     ),

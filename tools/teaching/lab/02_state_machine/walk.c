@@ -1,5 +1,5 @@
-// Walks one queue pair through its states, and tries in each what is allowed there. One program, no peer: the queue pair is
-// connected to itself.
+// Walks one queue pair through its states, and tries in each what is allowed there. One program, no peer: the
+// queue pair is connected to itself.
 //
 //   urnic run -- ./walk
 #include <errno.h>

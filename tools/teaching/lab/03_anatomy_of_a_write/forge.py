@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A requester of 60 lines: RDMA WRITEs from a plain UDP socket, without verbs, NIC or privilege. Start ./target first.
+"""A requester of 60 lines: RDMA WRITEs from a plain UDP socket, without verbs, NIC or privilege. Start
+./target first.
 
     urnic run -- ./target
     python3 forge.py
@@ -38,9 +39,22 @@ def write_only(source, source_port, target, psn, offset, text):
     bth = struct.pack("!BBHII", WRITE_ONLY, 0x40 | padding << 4, 0xFFFF, queue_pair, acknowledge << 24 | psn)
     reth = struct.pack("!QII", memory + offset, rkey, len(text))
     transport = bth + reth + text + b"\0" * padding
-    # The headers that the kernel will write, as far as the ICRC covers them: lengths, addresses, "don't fragment".
+    # The headers that the kernel will write, as far as the ICRC covers them: lengths, addresses, "don't
+    # fragment".
     udp = struct.pack("!HHHH", source_port, ROCE_PORT, 8 + len(transport) + 4, 0)
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(udp) + len(transport) + 4, 0, 0x4000, 64, 17, 0, socket.inet_aton(source), gid[12:])
+    ip = struct.pack(
+        "!BBHHHBBH4s4s",
+        0x45,
+        0,
+        20 + len(udp) + len(transport) + 4,
+        0,
+        0x4000,
+        64,
+        17,
+        0,
+        socket.inet_aton(source),
+        gid[12:],
+    )
     return transport + icrc(ip + udp + transport)
 
 
@@ -50,7 +64,10 @@ def main():
     udp.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: "don't fragment" is set
     udp.bind((ours, 0))
     place = (socket.inet_ntoa(target[0][12:]), ROCE_PORT)
-    words = [write_only(ours, udp.getsockname()[1], target, FIRST_PSN + i, 8 * i, text) for i, text in enumerate((b"written ", b"without ", b"verbs."))]
+    words = [
+        write_only(ours, udp.getsockname()[1], target, FIRST_PSN + i, 8 * i, text)
+        for i, text in enumerate((b"written ", b"without ", b"verbs."))
+    ]
     udp.sendto(words[0], place)  # as it should be
     udp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, OTHER_TOS)
     udp.sendto(words[1], place)  # with another TOS in the IPv4 header

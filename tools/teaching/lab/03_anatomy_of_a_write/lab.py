@@ -21,7 +21,13 @@ def writes(seen):
 def on_the_wire(seen):
     """(length, packets, first PSN, last PSN, padding) for each WRITE."""
     return [
-        (message[0].field("RETH.DMA length"), len(message), message[0].psn, message[-1].psn, message[-1].field("BTH.Pad count"))
+        (
+            message[0].field("RETH.DMA length"),
+            len(message),
+            message[0].psn,
+            message[-1].psn,
+            message[-1].field("BTH.Pad count"),
+        )
         for message in writes(seen)
     ]
 
@@ -47,7 +53,10 @@ def with_reth(seen):
 
 def computed(seen):
     """What icrc.py says of each frame."""
-    return {int(frame): value for frame, value in re.findall(r"frame (\d+): found \w+, computed (\w+)", seen.output("icrc"))}
+    return {
+        int(frame): value
+        for frame, value in re.findall(r"frame (\d+): found \w+, computed (\w+)", seen.output("icrc"))
+    }
 
 
 def wrong_icrcs(seen):
@@ -148,9 +157,21 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the WRITEs have the lengths 0, 1, 1024, 1025 and 4096, by their RETHs.", lambda seen: [true[0] for true in on_the_wire(seen)] == list(LENGTHS), "The client should write 0, 1, 1024, 1025 and 4096 bytes."),
-                Expect("the number of packets, the PSNs and the padding of each WRITE are as your functions said.", lambda seen: forecast(seen) == on_the_wire(seen), first_difference),
-                Expect("nothing completes at the server: its program is not told that its memory has changed.", lambda seen: not seen.trace.completions("server"), "A WRITE should not complete anything at the server."),
+                Expect(
+                    "the WRITEs have the lengths 0, 1, 1024, 1025 and 4096, by their RETHs.",
+                    lambda seen: [true[0] for true in on_the_wire(seen)] == list(LENGTHS),
+                    "The client should write 0, 1, 1024, 1025 and 4096 bytes.",
+                ),
+                Expect(
+                    "the number of packets, the PSNs and the padding of each WRITE are as your functions said.",
+                    lambda seen: forecast(seen) == on_the_wire(seen),
+                    first_difference,
+                ),
+                Expect(
+                    "nothing completes at the server: its program is not told that its memory has changed.",
+                    lambda seen: not seen.trace.completions("server"),
+                    "A WRITE should not complete anything at the server.",
+                ),
             ),
         ),
         Exercise(
@@ -177,7 +198,9 @@ LAB = Lab(
                 Question(
                     "Does an ACK, which carries no data, have an ICRC?",
                     choices=("yes", "no"),
-                    truth=lambda seen: "a" if all(packet.icrc and not packet.bad_icrc for packet in seen.trace.sent("server", "ack")) else "b",
+                    truth=lambda seen: "a"
+                    if all(packet.icrc and not packet.bad_icrc for packet in seen.trace.sent("server", "ack"))
+                    else "b",
                     expected="a",
                     why="Every packet has one. A damaged ACK could end a request that never arrived.",
                 ),
@@ -202,14 +225,19 @@ LAB = Lab(
               PSN 502  "verbs."     one bit of the payload was flipped after the ICRC was computed
               PSN 502  "verbs."     as it should be
             """,
-            programs=(Program("target", "./target", may_fail=True), Program("forge", "python3 forge.py", is_plain=True, waits_for_listener=True)),
+            programs=(
+                Program("target", "./target", may_fail=True),
+                Program("forge", "python3 forge.py", is_plain=True, waits_for_listener=True),
+            ),
             broken_rules=("icrc",),
             hint="forge.py uses icrc() of your icrc.py: does the experiment before work?",
             questions=(
                 Question(
                     "Does the target's NIC take the packet with the other TOS?",
                     choices=("yes", "no"),
-                    truth=lambda seen: "a" if is_taken(next(packet for packet in forged(seen) if packet.psn == 501)) else "b",
+                    truth=lambda seen: "a"
+                    if is_taken(next(packet for packet in forged(seen) if packet.psn == 501))
+                    else "b",
                     expected="a",
                     why="Yes. Routers use the TOS (DSCP and ECN) and may change it, so the ICRC does not cover it.",
                 ),
@@ -222,10 +250,29 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("four packets came that no NIC of ours had sent.", lambda seen: len(forged(seen)) == 4, "The target's NIC should have received four packets of forge.py."),
-                Expect("three were taken, and one was dropped because of its ICRC.", lambda seen: [is_taken(packet) for packet in forged(seen)] == [True, True, False, True], forging_complaint),
-                Expect("the TOS of the second one really differed.", lambda seen: len({packet.field("IPv4.DSCP") for packet in forged(seen) if packet.psn in (500, 501)}) == 2, "The second packet should have another DSCP."),
-                Expect("the last ACK says that three WRITEs are complete (MSN 3).", lambda seen: seen.trace.sent("target", "ack")[-1].msn == 3, "The target's NIC should acknowledge three WRITEs."),
+                Expect(
+                    "four packets came that no NIC of ours had sent.",
+                    lambda seen: len(forged(seen)) == 4,
+                    "The target's NIC should have received four packets of forge.py.",
+                ),
+                Expect(
+                    "three were taken, and one was dropped because of its ICRC.",
+                    lambda seen: [is_taken(packet) for packet in forged(seen)] == [True, True, False, True],
+                    forging_complaint,
+                ),
+                Expect(
+                    "the TOS of the second one really differed.",
+                    lambda seen: len(
+                        {packet.field("IPv4.DSCP") for packet in forged(seen) if packet.psn in (500, 501)}
+                    )
+                    == 2,
+                    "The second packet should have another DSCP.",
+                ),
+                Expect(
+                    "the last ACK says that three WRITEs are complete (MSN 3).",
+                    lambda seen: seen.trace.sent("target", "ack")[-1].msn == 3,
+                    "The target's NIC should acknowledge three WRITEs.",
+                ),
             ),
             after="""
             The ICRC protects from accidents, not from people: it has no secret. A user who can send packets, and knows or guesses queue pair,

@@ -1,4 +1,5 @@
-// A server with memory that its peer may write to. It waits until a text that ends with a full stop stands there.
+// A server with memory that its peer may write to. It waits until a text that ends with a full stop stands
+// there.
 //
 //   urnic run -- ./target
 #include <infiniband/verbs.h>

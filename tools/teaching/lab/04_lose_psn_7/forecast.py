@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Foretells which packets are on the wire: python3 forecast.py EXPERIMENT
 
-PSNs count from 0, the first packet of the connection. A requester remembers only one thing: the oldest PSN that is not acknowledged."""
+PSNs count from 0, the first packet of the connection. A requester remembers only one thing: the oldest PSN
+that is not acknowledged."""
 import sys
 
 LOST = 7  # the PSN
@@ -17,26 +18,31 @@ def after_a_nak(packets):
 
     The responder sees a PSN that it does not expect. It sends a NAK with the PSN that it expects."""
     sent = first_transmission(packets)
-    # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)  adds FROM to TO - 1
+    # GAP 1: what does the client send when the NAK has come? Like this:  sent += range(FROM, TO)  adds FROM
+    # to TO - 1
     return sent
 
 
 def after_a_timeout(packets, expected):
     """PSNs that the client sends when the LAST packet of a message is lost, or the only ACK for it.
 
-    No packet follows it, so the responder sees no gap and sends no NAK. No ACK has come at all. After the timeout the client sends one packet,
-    and requests an ACK in it. The responder expects the PSN `expected`, and its ACK says so. `expected` is `packets` when it has all."""
+    No packet follows it, so the responder sees no gap and sends no NAK. No ACK has come at all. After the
+    timeout the client sends one packet, and requests an ACK in it. The responder expects the PSN
+    `expected`, and its ACK says so. `expected` is `packets` when it has all."""
     sent = first_transmission(packets)
-    # GAP 2: and here, when the ACK timeout is over? Which one packet, and which ones when its ACK has come?  sent += [PSN]  adds one
+    # GAP 2: and here, when the ACK timeout is over? Which one packet, and which ones when its ACK has come?
+    # sent += [PSN]  adds one
     return sent
 
 
 def read_requests(packets):
-    """(PSN, number of packets in the response) of each READ request that the client sends, when the response with PSN LOST is lost.
+    """(PSN, number of packets in the response) of each READ request that the client sends, when the
+    response with PSN LOST is lost.
 
     The responses have the PSNs of the READ: the READ takes one PSN for each packet that will come."""
     requests = [(0, packets)]
-    # GAP 3: the client has all responses before LOST, and then sees the one after it. Like this:  requests.append((PSN, PACKETS))
+    # GAP 3: the client has all responses before LOST, and then sees the one after it. Like this:
+    # requests.append((PSN, PACKETS))
     return requests
 
 

@@ -14,7 +14,14 @@ def experiment(name, title, text, arguments, fault, forecasts=False, **more):
     """A client that suffers from one fault, a server, and what the student's forecast.py says of it."""
     ends = pair("lose", arguments, client_nic=f"--fault {fault}")
     forecast = (Program("forecast", f"python3 forecast.py {name}", is_plain=True),) if forecasts else ()
-    return Experiment(name=name, title=title, text=text, programs=(*ends, *forecast), hint="Edit forecast.py." if forecasts else "Did you change lose.c?", **more)
+    return Experiment(
+        name=name,
+        title=title,
+        text=text,
+        programs=(*ends, *forecast),
+        hint="Edit forecast.py." if forecasts else "Did you change lose.c?",
+        **more,
+    )
 
 
 def said_by_forecast(seen):
@@ -44,7 +51,10 @@ def on_the_wire(seen):
 
 def read_requests(seen):
     """(PSN, packets asked for) of each READ request."""
-    return [(packet.psn - FIRST_PSN, packet.field("RETH.DMA length") // MTU) for packet in seen.trace.requests("client")]
+    return [
+        (packet.psn - FIRST_PSN, packet.field("RETH.DMA length") // MTU)
+        for packet in seen.trace.requests("client")
+    ]
 
 
 def is_foretold(truth):
@@ -58,7 +68,9 @@ def wrong_forecast(gap, truth, unit="packets"):
         if foretold(seen) is None:
             return f"forecast.py, GAP {gap}: it prints {said_by_forecast(seen)}, which is not a list of numbers. '+=' adds the numbers of a range to a list."
         right, own = truth(seen), foretold(seen)
-        same = next((at for at, (one, other) in enumerate(zip(right, own)) if one != other), min(len(right), len(own)))
+        same = next(
+            (at for at, (one, other) in enumerate(zip(right, own)) if one != other), min(len(right), len(own))
+        )
         begin = f"forecast.py, GAP {gap}: it foretells {own}. The first {same} are right; "
         if same == len(right):
             return begin + f"the client sent no {unit} after those."
@@ -74,7 +86,11 @@ def was_hit(seen):
     return re.search(r"urnic: fault \S+ hit 1 of ", seen.output("client")) is not None
 
 
-HIT = Expect("the fault hit one packet, and no other was lost.", was_hit, lambda seen: f"The fault should hit one packet. The client said: {seen.output('client').strip()}")
+HIT = Expect(
+    "the fault hit one packet, and no other was lost.",
+    was_hit,
+    lambda seen: f"The fault should hit one packet. The client said: {seen.output('client').strip()}",
+)
 
 
 def timeouts(seen):
@@ -185,8 +201,18 @@ LAB = Lab(
             ),
             expects=(
                 HIT,
-                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(1, on_the_wire)),
-                Expect("the NAK is a PSN sequence error, has PSN 7, and no timer ran out.", lambda seen: psns(naks(seen)) == [LOST] and naks(seen)[0].field("AETH.Syndrome") == 0x60 and timeouts(seen) == 0, "There should be one NAK with PSN 7 and syndrome 0x60, and no ACK timeout."),
+                Expect(
+                    "the client's packets are those that your forecast says.",
+                    is_foretold(on_the_wire),
+                    wrong_forecast(1, on_the_wire),
+                ),
+                Expect(
+                    "the NAK is a PSN sequence error, has PSN 7, and no timer ran out.",
+                    lambda seen: psns(naks(seen)) == [LOST]
+                    and naks(seen)[0].field("AETH.Syndrome") == 0x60
+                    and timeouts(seen) == 0,
+                    "There should be one NAK with PSN 7 and syndrome 0x60, and no ACK timeout.",
+                ),
             ),
             after="The NAK says two things: 7 is missing, and all before it has arrived. So it acknowledges PSN 0 to 6, too.",
         ),
@@ -216,9 +242,21 @@ LAB = Lab(
             ),
             expects=(
                 HIT,
-                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(2, on_the_wire)),
-                Expect("the ACK of the packet that goes first says that all before PSN 7 has arrived.", lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST - 1, LOST], "There should be two ACKs, with PSN 6 and with PSN 7."),
-                Expect("no NAK came, and one timer ran out.", lambda seen: not naks(seen) and timeouts(seen) == 1, "There should be no NAK and one ACK timeout."),
+                Expect(
+                    "the client's packets are those that your forecast says.",
+                    is_foretold(on_the_wire),
+                    wrong_forecast(2, on_the_wire),
+                ),
+                Expect(
+                    "the ACK of the packet that goes first says that all before PSN 7 has arrived.",
+                    lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST - 1, LOST],
+                    "There should be two ACKs, with PSN 6 and with PSN 7.",
+                ),
+                Expect(
+                    "no NAK came, and one timer ran out.",
+                    lambda seen: not naks(seen) and timeouts(seen) == 1,
+                    "There should be no NAK and one ACK timeout.",
+                ),
             ),
             after="""
             A lost tail is the worst loss: no packet follows that shows the gap. This is so for the last packet of a message on an idle connection,
@@ -242,16 +280,29 @@ LAB = Lab(
                 ),
                 Question(
                     "How often does the server's NIC carry the WRITE out?",
-                    choices=("once: a packet that comes again is not written again", "twice: the NIC writes the same bytes again"),
-                    truth=lambda seen: "a" if [packet.msn for packet in seen.trace.sent("server", "ack")] == [1, 1] else "b",
+                    choices=(
+                        "once: a packet that comes again is not written again",
+                        "twice: the NIC writes the same bytes again",
+                    ),
+                    truth=lambda seen: "a"
+                    if [packet.msn for packet in seen.trace.sent("server", "ack")] == [1, 1]
+                    else "b",
                     expected="a",
                     why="Once. A packet with a PSN that was there before is a duplicate: the responder acknowledges it, and carries nothing out again. (urnic answers a burst of them with one or a few ACKs, rdma_rxe each with one: fact 25.) Each ACK says how many messages are done, its MSN: 1, also the second time.",
                 ),
             ),
             expects=(
                 HIT,
-                Expect("the client's packets are those that your forecast says.", is_foretold(on_the_wire), wrong_forecast(2, on_the_wire)),
-                Expect("the server's NIC acknowledged PSN 7 twice.", lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST, LOST], "There should be two ACKs with PSN 7."),
+                Expect(
+                    "the client's packets are those that your forecast says.",
+                    is_foretold(on_the_wire),
+                    wrong_forecast(2, on_the_wire),
+                ),
+                Expect(
+                    "the server's NIC acknowledged PSN 7 twice.",
+                    lambda seen: psns(seen.trace.sent("server", "ack")) == [LOST, LOST],
+                    "There should be two ACKs with PSN 7.",
+                ),
             ),
         ),
         experiment(
@@ -270,13 +321,25 @@ LAB = Lab(
                 ),
                 Question(
                     "In which order do the two WRITEs complete at the client?",
-                    choices=("the first, 20 ms later the second", "both at the same time, the first one first", "the second one first"),
-                    truth=lambda seen: "b" if [note.id for note in seen.trace.completions("client", "send")] == [1, 2] and completions_apart_ms(seen) < 10 else "a",
+                    choices=(
+                        "the first, 20 ms later the second",
+                        "both at the same time, the first one first",
+                        "the second one first",
+                    ),
+                    truth=lambda seen: "b"
+                    if [note.id for note in seen.trace.completions("client", "send")] == [1, 2]
+                    and completions_apart_ms(seen) < 10
+                    else "a",
                     expected="b",
                     why="Both when the second ACK comes, in the order in which they were posted. The first one completed 20 ms late, though its data had arrived long before.",
                 ),
             ),
-            expects=(HIT, Expect("no timer ran out.", lambda seen: timeouts(seen) == 0, "There should be no ACK timeout.")),
+            expects=(
+                HIT,
+                Expect(
+                    "no timer ran out.", lambda seen: timeouts(seen) == 0, "There should be no ACK timeout."
+                ),
+            ),
         ),
         experiment(
             "read",
@@ -295,16 +358,29 @@ LAB = Lab(
                 ),
                 Question(
                     "How does the client notice the loss?",
-                    choices=("the server's NIC sends a NAK", "response 8 comes where 7 is expected", "its timer runs out"),
+                    choices=(
+                        "the server's NIC sends a NAK",
+                        "response 8 comes where 7 is expected",
+                        "its timer runs out",
+                    ),
                     truth=lambda seen: "a" if naks(seen) else "c" if timeouts(seen) else "b",
                     expected="b",
-                    why="A gap in the answers is as good as a NAK: the requester notices by itself (\"implied NAK\").",
+                    why='A gap in the answers is as good as a NAK: the requester notices by itself ("implied NAK").',
                 ),
             ),
             expects=(
                 HIT,
-                Expect("the client's READ requests are those that your forecast says.", is_foretold(read_requests), wrong_forecast(3, read_requests, "requests")),
-                Expect("the server's NIC sent 12 and 5 responses.", lambda seen: psns(seen.trace.sent("server", "response")) == [*range(READ), *range(LOST, READ)], "There should be the responses 0 to 11, and 7 to 11 again."),
+                Expect(
+                    "the client's READ requests are those that your forecast says.",
+                    is_foretold(read_requests),
+                    wrong_forecast(3, read_requests, "requests"),
+                ),
+                Expect(
+                    "the server's NIC sent 12 and 5 responses.",
+                    lambda seen: psns(seen.trace.sent("server", "response"))
+                    == [*range(READ), *range(LOST, READ)],
+                    "There should be the responses 0 to 11, and 7 to 11 again.",
+                ),
             ),
         ),
         experiment(
@@ -329,7 +405,10 @@ LAB = Lab(
                 ),
                 Question(
                     "The server's NIC answers PSN 7 more than once. With the same value?",
-                    choices=("yes, with 7 each time", "no: first 7, and later the value that the number has by then"),
+                    choices=(
+                        "yes, with 7 each time",
+                        "no: first 7, and later the value that the number has by then",
+                    ),
                     truth=lambda seen: "a" if set(answers_with_the_lost_psn(seen)) == {LOST} else "b",
                     expected="a",
                     why="The same: the number before this one addition. A responder keeps as many such answers as max_dest_rd_atomic says, four here. So the requester must not have more requests of this kind under way.",
@@ -337,8 +416,16 @@ LAB = Lab(
             ),
             expects=(
                 HIT,
-                Expect("the answer with PSN 7 was sent at least twice.", lambda seen: len(answers_with_the_lost_psn(seen)) >= 2, "The answer with PSN 7 should be sent again."),
-                Expect("the program got 0 to 9, each once.", lambda seen: originals(seen) == list(range(ADDS)), lambda seen: f"The program should get 0 to 9; it got {originals(seen)}."),
+                Expect(
+                    "the answer with PSN 7 was sent at least twice.",
+                    lambda seen: len(answers_with_the_lost_psn(seen)) >= 2,
+                    "The answer with PSN 7 should be sent again.",
+                ),
+                Expect(
+                    "the program got 0 to 9, each once.",
+                    lambda seen: originals(seen) == list(range(ADDS)),
+                    lambda seen: f"The program should get 0 to 9; it got {originals(seen)}.",
+                ),
             ),
             after="Try it with drop:kind=request:psn=7, too: then the addition had not happened yet. The program cannot tell the two apart, and need not.",
         ),

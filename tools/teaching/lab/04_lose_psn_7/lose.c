@@ -1,4 +1,5 @@
-// A connection on which one packet is lost. The client does what its arguments say; `urnic run --fault` loses the packet.
+// A connection on which one packet is lost. The client does what its arguments say; `urnic run --fault` loses
+// the packet.
 //
 //   urnic run -- ./lose write 12                  the server, in one terminal
 //   urnic run -- ./lose localhost write 12        the client, in another

@@ -21,10 +21,13 @@ def fits(measured_ms, theory_ms):
 
 
 def failures(seen):
-    """(transmissions, ms from the post to the completion) of each case, in their order: packets and notes of each queue pair."""
+    """(transmissions, ms from the post to the completion) of each case, in their order: packets and notes of
+    each queue pair."""
     result = []
     for post in seen.trace.told("post_send"):
-        (end,) = [note for note in seen.trace.completions("program", "send", "RETRY_EXC_ERR") if note.qp == post.qp]
+        (end,) = [
+            note for note in seen.trace.completions("program", "send", "RETRY_EXC_ERR") if note.qp == post.qp
+        ]
         packets = [packet for packet in seen.trace.packets if post.time <= packet.time <= end.time]
         result.append((len(packets), (end.time - post.time) / 1e6))
     return result
@@ -32,7 +35,10 @@ def failures(seen):
 
 def foretold(seen):
     """{(timeout, retry_cnt): (transmissions, ms)}, as the program said."""
-    return {(int(t), int(n)): (int(times), float(ms)) for t, n, times, ms in FORETOLD.findall(seen.output("program"))}
+    return {
+        (int(t), int(n)): (int(times), float(ms))
+        for t, n, times, ms in FORETOLD.findall(seen.output("program"))
+    }
 
 
 def failure_of(case):
@@ -63,7 +69,9 @@ def rnr_waits(seen):
         packets = [packet for packet in seen.trace.packets if packet.connection == index]
         nak = next(packet for packet in packets if packet.kind == "rnr")
         again = next(packet for packet in packets if packet.kind == "request" and packet.is_repeated)
-        result.append((nak.field("AETH.Syndrome") & 0x1F, (again.times["client"] - nak.times["client"]) / 1e6))
+        result.append(
+            (nak.field("AETH.Syndrome") & 0x1F, (again.times["client"] - nak.times["client"]) / 1e6)
+        )
     return result
 
 
@@ -125,7 +133,7 @@ LAB = Lab(
                     "With timeout 12 and retry_cnt 7: how often is the request on the wire?",
                     truth=lambda seen: failure_of((12, 7))(seen)[0],
                     expected=8,
-                    why="Once, and seven times again. For urnic 7 is seven; rdma_rxe takes it for \"without end\", as only rnr_retry should be (fact 37).",
+                    why='Once, and seven times again. For urnic 7 is seven; rdma_rxe takes it for "without end", as only rnr_retry should be (fact 37).',
                     unit="times",
                 ),
                 Question(
@@ -146,8 +154,17 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("transmissions and times are as your functions said, and no failure came early.", lambda seen: not wrong_forecast(seen), wrong_forecast),
-                Expect("between two timeouts of the first request there are 16.8 ms each time: the wait does not grow.", lambda seen: len(intervals_of_timeouts(seen)) == 7 and fits(sum(intervals_of_timeouts(seen)), 7 * 4.096e-3 * 2**12), "There should be eight ACK timeouts, 16.8 ms apart."),
+                Expect(
+                    "transmissions and times are as your functions said, and no failure came early.",
+                    lambda seen: not wrong_forecast(seen),
+                    wrong_forecast,
+                ),
+                Expect(
+                    "between two timeouts of the first request there are 16.8 ms each time: the wait does not grow.",
+                    lambda seen: len(intervals_of_timeouts(seen)) == 7
+                    and fits(sum(intervals_of_timeouts(seen)), 7 * 4.096e-3 * 2**12),
+                    "There should be eight ACK timeouts, 16.8 ms apart.",
+                ),
             ),
             after="""
             TCP doubles its timeout each time. RC waits for the same time again, and gives up soon: it was made for networks that hardly lose
@@ -163,7 +180,12 @@ LAB = Lab(
             retry_cnt 7 to a host that drops them; virtual.json is the cable between the two hosts. virtual.pcap has the packets on this cable.
             """,
             programs=(
-                Program("simulator", "urnic sim --topology virtual.json --workload hours.json --pcap near=virtual.pcap --json", is_plain=True, may_fail=True),
+                Program(
+                    "simulator",
+                    "urnic sim --topology virtual.json --workload hours.json --pcap near=virtual.pcap --json",
+                    is_plain=True,
+                    may_fail=True,
+                ),
             ),
             captures=("virtual.pcap",),
             hint="Are virtual.json and hours.json as they were?",
@@ -180,7 +202,8 @@ LAB = Lab(
             expects=(
                 Expect(
                     "eight transmissions, each 2.44 hours after the one before, to the microsecond.",
-                    lambda seen: len(sent_again(seen)) == 7 and all(abs(hours - HOURS) < 1 / 3.6e9 for hours in sent_again(seen)),
+                    lambda seen: len(sent_again(seen)) == 7
+                    and all(abs(hours - HOURS) < 1 / 3.6e9 for hours in sent_again(seen)),
                     lambda seen: f"{len(sent_again(seen)) + 1} transmissions, {', '.join(f'{hours:.4f}' for hours in sent_again(seen))} hours apart.",
                 ),
                 Expect(
@@ -215,7 +238,9 @@ LAB = Lab(
                 Question(
                     "Which code makes the client wait longest?",
                     choices=("14", "31", "0"),
-                    truth=lambda seen: "abc"[CODES.index(max(rnr_waits(seen)[:3], key=lambda wait: wait[1])[0])],
+                    truth=lambda seen: "abc"[
+                        CODES.index(max(rnr_waits(seen)[:3], key=lambda wait: wait[1])[0])
+                    ],
                     expected="c",
                     why="0 is 655.36 ms, the longest of all; 31 is 491.52 ms, and 1 the shortest, 0.01 ms. A program that leaves min_rnr_timer at zero has the slowest receiver possible: a frequent mistake.",
                 ),
@@ -229,8 +254,17 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the RNR NAKs carry the codes 14, 31, 0, and yours, for which the table has at least 5 ms and less than 10 ms.", lambda seen: [code for code, _ in rnr_waits(seen)[:3]] == list(CODES) and 5 <= RNR_MS[your_code(seen)] < 10, lambda seen: f"rnr.c, GAP 4: your RNR NAK carries code {your_code(seen)}, which means {RNR_MS[your_code(seen)]} ms."),
-                Expect("the client waited as long as each code says, and not less.", lambda seen: all(fits(ms, RNR_MS[code]) for code, ms in rnr_waits(seen)), lambda seen: f"The client waited {', '.join(f'{ms:.2f} ms with code {code}' for code, ms in rnr_waits(seen))}."),
+                Expect(
+                    "the RNR NAKs carry the codes 14, 31, 0, and yours, for which the table has at least 5 ms and less than 10 ms.",
+                    lambda seen: [code for code, _ in rnr_waits(seen)[:3]] == list(CODES)
+                    and 5 <= RNR_MS[your_code(seen)] < 10,
+                    lambda seen: f"rnr.c, GAP 4: your RNR NAK carries code {your_code(seen)}, which means {RNR_MS[your_code(seen)]} ms.",
+                ),
+                Expect(
+                    "the client waited as long as each code says, and not less.",
+                    lambda seen: all(fits(ms, RNR_MS[code]) for code, ms in rnr_waits(seen)),
+                    lambda seen: f"The client waited {', '.join(f'{ms:.2f} ms with code {code}' for code, ms in rnr_waits(seen))}.",
+                ),
             ),
             after="""
             urnic's timers are exact when a processor is free. Other NICs change the times: rdma_rxe's RNR timer counts the ticks of the kernel's

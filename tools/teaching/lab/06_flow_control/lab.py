@@ -20,7 +20,9 @@ def cost(seen):
 
 def fate_of_the_following(seen):
     """The letter: what the server's NIC did with the packets that came after the first refused one."""
-    behind = [packet for packet in first_sends(seen) if "out_of_sequence" in packet.comments.get("server", "")]
+    behind = [
+        packet for packet in first_sends(seen) if "out_of_sequence" in packet.comments.get("server", "")
+    ]
     answered = [packet for packet in behind if packet.answers]
     return "b" if behind and not answered else "c" if answered else "a"
 
@@ -85,15 +87,31 @@ LAB = Lab(
                 ),
                 Question(
                     "What does the server's NIC do with the packets after the first one that it refuses?",
-                    choices=("it keeps them", "it drops them without an answer", "it refuses each with an RNR NAK"),
+                    choices=(
+                        "it keeps them",
+                        "it drops them without an answer",
+                        "it refuses each with an RNR NAK",
+                    ),
                     truth=fate_of_the_following,
                     expected="b",
                     why="It drops them: they are out of sequence as long as the refused packet is missing (fact 22). RC delivers in order. urnic, like rdma_rxe, keeps nothing that comes too early; some vendors' NICs have their own ways (fact 53).",
                 ),
             ),
             expects=(
-                Expect("all 64 messages arrive, each once.", lambda seen: received(seen) == MESSAGES, lambda seen: f"{received(seen)} messages arrived."),
-                Expect("there were RNR NAKs, and repetitions because of them.", lambda seen: refusals(seen) and any("rcvd_rnr_err" in packet.comments.get("client", "") for packet in seen.trace.requests("client", again=True)), "There should be RNR NAKs."),
+                Expect(
+                    "all 64 messages arrive, each once.",
+                    lambda seen: received(seen) == MESSAGES,
+                    lambda seen: f"{received(seen)} messages arrived.",
+                ),
+                Expect(
+                    "there were RNR NAKs, and repetitions because of them.",
+                    lambda seen: refusals(seen)
+                    and any(
+                        "rcvd_rnr_err" in packet.comments.get("client", "")
+                        for packet in seen.trace.requests("client", again=True)
+                    ),
+                    "There should be RNR NAKs.",
+                ),
             ),
             after="""
             No program saw an error, and all the data arrived; but the network carried many times more packets than needed. "It works, but it is
@@ -137,9 +155,24 @@ LAB = Lab(
             ),
             expects=(
                 Expect("no message was refused.", lambda seen: not refusals(seen), storm_complaint),
-                Expect("all 64 messages arrive, each once.", lambda seen: received(seen) == MESSAGES, lambda seen: f"{received(seen)} messages arrived."),
-                Expect("when message n came, n receives had been posted.", receives_precede, "The sender was ahead of the receives: credits.c, GAP 1 tells too much."),
-                Expect("the sender had several messages on their way at a time: credits do not make it wait for each.", lambda seen: max(note.packets_in_flight or 0 for note in seen.trace.told("state", "client")) > 1, "The sender waited for each message: it should post as long as it has credit."),
+                Expect(
+                    "all 64 messages arrive, each once.",
+                    lambda seen: received(seen) == MESSAGES,
+                    lambda seen: f"{received(seen)} messages arrived.",
+                ),
+                Expect(
+                    "when message n came, n receives had been posted.",
+                    receives_precede,
+                    "The sender was ahead of the receives: credits.c, GAP 1 tells too much.",
+                ),
+                Expect(
+                    "the sender had several messages on their way at a time: credits do not make it wait for each.",
+                    lambda seen: max(
+                        note.packets_in_flight or 0 for note in seen.trace.told("state", "client")
+                    )
+                    > 1,
+                    "The sender waited for each message: it should post as long as it has credit.",
+                ),
             ),
             after="""
             MPI, NCCL, UCX and storage protocols do the same in one form or another: the receiver says how much it can take. The data go by SEND

@@ -1,4 +1,5 @@
-// A sender that does not ask: 64 messages at once, for a receiver that has one receive posted and takes a millisecond for each message.
+// A sender that does not ask: 64 messages at once, for a receiver that has one receive posted and takes a
+// millisecond for each message.
 //
 //   urnic run -- ./storm                the receiver
 //   urnic run -- ./storm localhost      the sender

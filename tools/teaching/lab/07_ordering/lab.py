@@ -25,7 +25,9 @@ def is_notice_on_the_data_queue(seen):
 
 def send_leaves(seen):
     """The letter: before or after the READ's response has come."""
-    came = min(packet.times["client"] for packet in seen.trace.sent("server", "response") if "client" in packet.times)
+    came = min(
+        packet.times["client"] for packet in seen.trace.sent("server", "response") if "client" in packet.times
+    )
     return "a" if notice(seen).time < came else "b"
 
 
@@ -34,8 +36,13 @@ def sent_back(seen):
 
 
 def wrong_messages(seen):
-    """Packets that carry the text of another message: message n, counted from 1, has PSN FIRST_PSN + n - 1 and begins with a byte n."""
-    return [packet for packet in seen.trace.requests("client") if packet.payload_bytes()[0] != packet.psn - FIRST_PSN + 1]
+    """Packets that carry the text of another message: message n, counted from 1, has PSN FIRST_PSN + n - 1
+    and begins with a byte n."""
+    return [
+        packet
+        for packet in seen.trace.requests("client")
+        if packet.payload_bytes()[0] != packet.psn - FIRST_PSN + 1
+    ]
 
 
 def received(seen):
@@ -80,16 +87,30 @@ LAB = Lab(
                     why="Before it. The NIC serves its queue pairs in turn, and each has PSNs of its own: between two queue pairs there is no order. On a network with several ways there is none either, as their UDP source ports differ.",
                 ),
             ),
-            expects=(Expect("data and notice went over two connections.", lambda seen: not is_notice_on_the_data_queue(seen), "racy.c was changed: the notice should go over the other queue pair."),),
+            expects=(
+                Expect(
+                    "data and notice went over two connections.",
+                    lambda seen: not is_notice_on_the_data_queue(seen),
+                    "racy.c was changed: the notice should go over the other queue pair.",
+                ),
+            ),
         ),
-        Exercise("The notice after the data", "mended.c", "GAP 1, qp_of_notice(): over which queue pair must the notice go, so that it comes after the data?"),
+        Exercise(
+            "The notice after the data",
+            "mended.c",
+            "GAP 1, qp_of_notice(): over which queue pair must the notice go, so that it comes after the data?",
+        ),
         Experiment(
             name="one-queue",
             title="Mended: the notice after the data",
             text="The same with your decision.",
             programs=pair("mended", "two"),
             expects=(
-                Expect("the notice came after the last packet of the data.", lambda seen: is_notice_on_the_data_queue(seen) and notice_comes(seen) == "b", "mended.c, GAP 1: the notice still goes over the other queue pair."),
+                Expect(
+                    "the notice came after the last packet of the data.",
+                    lambda seen: is_notice_on_the_data_queue(seen) and notice_comes(seen) == "b",
+                    "mended.c, GAP 1: the notice still goes over the other queue pair.",
+                ),
             ),
             after="""
             On one queue pair, a request that is posted later arrives later. When the receive completes, the data of all WRITEs before it are in
@@ -113,17 +134,35 @@ LAB = Lab(
                     why="Before it, and with the old text. The requests leave in order; but the READ is done only when its response has come, and the NIC does not wait for that.",
                 ),
             ),
-            expects=(Expect("""the SEND carried "old text".""", lambda seen: sent_back(seen) == "old text", lambda seen: f"The SEND carried {sent_back(seen)!r}: it left late this time. Try again: this is a race."),),
+            expects=(
+                Expect(
+                    """the SEND carried "old text".""",
+                    lambda seen: sent_back(seen) == "old text",
+                    lambda seen: f"The SEND carried {sent_back(seen)!r}: it left late this time. Try again: this is a race.",
+                ),
+            ),
         ),
-        Exercise("The fence", "mended.c", "GAP 2, flags_behind_read(): which flag makes the SEND wait until the READs before it are done?"),
+        Exercise(
+            "The fence",
+            "mended.c",
+            "GAP 2, flags_behind_read(): which flag makes the SEND wait until the READs before it are done?",
+        ),
         Experiment(
             name="fenced",
             title="Mended: the fence",
             text="The same with your decision.",
             programs=pair("mended", "fence"),
             expects=(
-                Expect("the SEND left after the READ's response had come.", lambda seen: send_leaves(seen) == "b", "mended.c, GAP 2: the SEND leaves before the READ's response has come. 'man ibv_post_send' lists the flags."),
-                Expect("""the SEND carried "new text".""", lambda seen: sent_back(seen) == "new text", lambda seen: f"mended.c, GAP 2: the SEND carried {sent_back(seen)!r}."),
+                Expect(
+                    "the SEND left after the READ's response had come.",
+                    lambda seen: send_leaves(seen) == "b",
+                    "mended.c, GAP 2: the SEND leaves before the READ's response has come. 'man ibv_post_send' lists the flags.",
+                ),
+                Expect(
+                    """the SEND carried "new text".""",
+                    lambda seen: sent_back(seen) == "new text",
+                    lambda seen: f"mended.c, GAP 2: the SEND carried {sent_back(seen)!r}.",
+                ),
             ),
             after="""
             A fence holds back one work request until the READs and atomics before it are complete. The program can do the same without a fence:
@@ -148,9 +187,19 @@ LAB = Lab(
                     why="Yes. Posting only hands over the address. The NIC reads the memory when it sends, which may be later, and again when it has to repeat the packet. The ICRC is right each time, so no NIC notices. (A program that compares packets notices: 'urnic check' has the rule duplicate-differs.)",
                 ),
             ),
-            expects=(Expect("all 64 messages were delivered, in order, with status 0.", lambda seen: received(seen) == MESSAGES, lambda seen: f"{received(seen)} messages arrived."),),
+            expects=(
+                Expect(
+                    "all 64 messages were delivered, in order, with status 0.",
+                    lambda seen: received(seen) == MESSAGES,
+                    lambda seen: f"{received(seen)} messages arrived.",
+                ),
+            ),
         ),
-        Exercise("When the buffer is free", "mended.c", "GAP 3, may_reuse(): 'posted' messages were posted, 'completed' of them have a completion. May the program write the next one into the same buffer?"),
+        Exercise(
+            "When the buffer is free",
+            "mended.c",
+            "GAP 3, may_reuse(): 'posted' messages were posted, 'completed' of them have a completion. May the program write the next one into the same buffer?",
+        ),
         Experiment(
             name="kept",
             title="Mended: the buffer is free when the message is complete",
@@ -158,9 +207,21 @@ LAB = Lab(
             programs=pair("mended", "reuse", server_nic=LOSS, client_nic=LOSS),
             hint="Edit mended.c: may_reuse() must say yes when all is complete that was posted.",
             expects=(
-                Expect("each packet carried its own message, the repeated ones too.", lambda seen: not wrong_messages(seen), lambda seen: f"mended.c, GAP 3: {len(wrong_messages(seen))} packets carried the text of another message. The NIC needs the memory until the completion."),
-                Expect("all 64 messages were delivered.", lambda seen: received(seen) == MESSAGES, lambda seen: f"{received(seen)} messages arrived."),
-                Expect("packets were lost and repeated on the way.", lambda seen: any(packet.is_lost or packet.is_repeated for packet in seen.trace.packets), "No packet was lost this time: try again."),
+                Expect(
+                    "each packet carried its own message, the repeated ones too.",
+                    lambda seen: not wrong_messages(seen),
+                    lambda seen: f"mended.c, GAP 3: {len(wrong_messages(seen))} packets carried the text of another message. The NIC needs the memory until the completion.",
+                ),
+                Expect(
+                    "all 64 messages were delivered.",
+                    lambda seen: received(seen) == MESSAGES,
+                    lambda seen: f"{received(seen)} messages arrived.",
+                ),
+                Expect(
+                    "packets were lost and repeated on the way.",
+                    lambda seen: any(packet.is_lost or packet.is_repeated for packet in seen.trace.packets),
+                    "No packet was lost this time: try again.",
+                ),
             ),
             after="""
             With one buffer the client now waits for each message. Real programs have a ring of buffers, and ask may_reuse() for each buffer. With
@@ -184,9 +245,19 @@ LAB = Lab(
                     unit="WRITEs",
                 ),
             ),
-            expects=(Expect("the client had no completion.", lambda seen: not seen.trace.completions("client"), "racy.c was changed: its WRITEs should be unsignaled."),),
+            expects=(
+                Expect(
+                    "the client had no completion.",
+                    lambda seen: not seen.trace.completions("client"),
+                    "racy.c was changed: its WRITEs should be unsignaled.",
+                ),
+            ),
         ),
-        Exercise("Enough completions", "mended.c", "GAP 4, flags_of_write(): which of the WRITEs 0, 1, 2 and so on are signaled? Not all: a completion costs time. ordering.c waits for each that is."),
+        Exercise(
+            "Enough completions",
+            "mended.c",
+            "GAP 4, flags_of_write(): which of the WRITEs 0, 1, 2 and so on are signaled? Not all: a completion costs time. ordering.c waits for each that is.",
+        ),
         Experiment(
             name="signaled",
             title="Mended: some completions",
@@ -194,10 +265,16 @@ LAB = Lab(
             programs=pair("mended", "signal"),
             hint="Edit mended.c: flags_of_write() must return IBV_SEND_SIGNALED now and then.",
             expects=(
-                Expect("all 320 WRITEs were posted, and sent.", lambda seen: posted(seen) == WRITES, lambda seen: f"mended.c, GAP 4: {posted(seen)} WRITEs were posted."),
+                Expect(
+                    "all 320 WRITEs were posted, and sent.",
+                    lambda seen: posted(seen) == WRITES,
+                    lambda seen: f"mended.c, GAP 4: {posted(seen)} WRITEs were posted.",
+                ),
                 Expect(
                     "there were completions, for one WRITE in two at most, and never 256 WRITEs without one.",
-                    lambda seen: WRITES // ROOM < len(seen.trace.completions("client", "send", "SUCCESS")) <= WRITES // 2,
+                    lambda seen: WRITES // ROOM
+                    < len(seen.trace.completions("client", "send", "SUCCESS"))
+                    <= WRITES // 2,
                     lambda seen: f"mended.c, GAP 4: {len(seen.trace.completions('client', 'send'))} completions for {WRITES} WRITEs.",
                 ),
             ),

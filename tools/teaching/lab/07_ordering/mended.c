@@ -18,7 +18,8 @@ int may_reuse(int posted, int completed) {
   return 1;
 }
 
-// GAP 4: a work request's room in the send queue is free when the program has polled its completion, or a later request's.
+// GAP 4: a work request's room in the send queue is free when the program has polled its completion, or a
+// later request's.
 unsigned flags_of_write(int number) {
   (void)number;
   return 0;

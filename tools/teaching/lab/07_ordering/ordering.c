@@ -1,4 +1,5 @@
-// Four small programs in which the order matters. racy.c (program racy) or mended.c (program mended) has the decisions.
+// Four small programs in which the order matters. racy.c (program racy) or mended.c (program mended) has the
+// decisions.
 //
 //   urnic run -- ./racy two                the server
 //   urnic run -- ./racy localhost two      the client

@@ -50,7 +50,16 @@ def packets_of_closing(seen):
 
 def requests_behind_the_nak(seen):
     """The most requests that one connection carried after its NAK."""
-    return max(len([packet for packet in seen.trace.requests("client") if packet.connection == nak.connection and packet.time > nak.time]) for nak in naks(seen))
+    return max(
+        len(
+            [
+                packet
+                for packet in seen.trace.requests("client")
+                if packet.connection == nak.connection and packet.time > nak.time
+            ]
+        )
+        for nak in naks(seen)
+    )
 
 
 LAB = Lab(
@@ -90,13 +99,25 @@ LAB = Lab(
                 ),
                 Question(
                     "How many of the 32 guesses are refused by a NAK 0x62, remote access error?",
-                    truth=lambda seen: len([packet for packet in naks(seen) if packet.field("AETH.Syndrome") == REMOTE_ACCESS_ERROR]),
+                    truth=lambda seen: len(
+                        [
+                            packet
+                            for packet in naks(seen)
+                            if packet.field("AETH.Syndrome") == REMOTE_ACCESS_ERROR
+                        ]
+                    ),
                     expected=32,
                     why="All, unless you were extremely lucky (one in millions). The program says how long all 2^32 keys would take. But keys are not as random as passwords: README.md asks what you know if you know one key.",
                     unit="guesses",
                 ),
             ),
-            expects=(Expect("each guess had a connection of its own.", lambda seen: len(tried(seen)) == 32, lambda seen: f"{len(tried(seen))} guesses were made."),),
+            expects=(
+                Expect(
+                    "each guess had a connection of its own.",
+                    lambda seen: len(tried(seen)) == 32,
+                    lambda seen: f"{len(tried(seen))} guesses were made.",
+                ),
+            ),
         ),
         Exercise(
             "As little as possible",
@@ -134,14 +155,27 @@ LAB = Lab(
                     "How many packets does it take to close the window?",
                     truth=packets_of_closing,
                     expected=0,
-                    why="None: LOCAL_INV is a work request that the server's own NIC carries out. (A peer can do it, too, by SEND with invalidate: one packet that says \"I am done with this key\".)",
+                    why='None: LOCAL_INV is a work request that the server\'s own NIC carries out. (A peer can do it, too, by SEND with invalidate: one packet that says "I am done with this key".)',
                     unit="packets",
                 ),
             ),
             expects=(
-                Expect("the two attempts that are allowed succeeded, and the six others were refused.", lambda seen: outcomes(seen) == [should_succeed for _, should_succeed, _ in ATTEMPTS], wrong_outcome),
-                Expect("each refusal was a NAK remote access error, 0x62.", lambda seen: {packet.field("AETH.Syndrome") for packet in naks(seen)} == {REMOTE_ACCESS_ERROR}, "All NAKs should have the syndrome 0x62."),
-                Expect("the server's program had no completion of any attempt.", lambda seen: not seen.trace.completions("server", "receive"), "READs and WRITEs should complete nothing at the server."),
+                Expect(
+                    "the two attempts that are allowed succeeded, and the six others were refused.",
+                    lambda seen: outcomes(seen) == [should_succeed for _, should_succeed, _ in ATTEMPTS],
+                    wrong_outcome,
+                ),
+                Expect(
+                    "each refusal was a NAK remote access error, 0x62.",
+                    lambda seen: {packet.field("AETH.Syndrome") for packet in naks(seen)}
+                    == {REMOTE_ACCESS_ERROR},
+                    "All NAKs should have the syndrome 0x62.",
+                ),
+                Expect(
+                    "the server's program had no completion of any attempt.",
+                    lambda seen: not seen.trace.completions("server", "receive"),
+                    "READs and WRITEs should complete nothing at the server.",
+                ),
             ),
             after="""
             The NIC tells the peer only that it refuses, not why. 'urnic run --explain' tells the owner of the memory why: which key, which

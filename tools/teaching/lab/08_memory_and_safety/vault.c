@@ -19,8 +19,8 @@ struct ibv_mw_bind_info window_of(struct ibv_mr* region, char* letterbox) {
                                    .mw_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
 }
 
-// GAP 4: instead of a work request that does nothing (a WRITE of 0 bytes), post one that invalidates `rkey`: opcode IBV_WR_LOCAL_INV, and
-// the key in .invalidate_rkey.
+// GAP 4: instead of a work request that does nothing (a WRITE of 0 bytes), post one that invalidates `rkey`:
+// opcode IBV_WR_LOCAL_INV, and the key in .invalidate_rkey.
 int close_window(struct ibv_qp* qp, uint32_t rkey) {
   (void)rkey;
   struct ibv_send_wr nothing = {.wr_id = 2, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED},

@@ -16,5 +16,6 @@ int rights_of_secret(void);
 // What a memory window on the letterbox opens: `region` is the region of page 1, which begins at `letterbox`.
 struct ibv_mw_bind_info window_of(struct ibv_mr* region, char* letterbox);
 
-// Closes the window with this key: posts what does that on the queue pair, signaled. Returns 0, or a number of errno.
+// Closes the window with this key: posts what does that on the queue pair, signaled. Returns 0, or a number
+// of errno.
 int close_window(struct ibv_qp* qp, uint32_t rkey);

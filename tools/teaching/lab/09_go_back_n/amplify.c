@@ -1,10 +1,11 @@
-// WRITEs of different sizes through a network that loses packets: how many packets does the client's NIC send for each packet of
-// payload? The program only writes; the packets are counted in the recording.
+// WRITEs of different sizes through a network that loses packets: how many packets does the client's NIC send
+// for each packet of payload? The program only writes; the packets are counted in the recording.
 //
 //   urnic run -- ./amplify 1024                                                         the server
 //   urnic run --fault loss=0.05,seed=SEED,direction=tx -- ./amplify localhost 1024      the client
 //
-// The number says for how many packets of payload: so many for the largest message, fewer for the smaller ones.
+// The number says for how many packets of payload: so many for the largest message, fewer for the smaller
+// ones.
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 enum { MTU = 256, LARGEST = 32 };
 
-// Each case has a queue pair of its own. `messages` WRITEs of `packets` packets each are posted at once; the next ones follow when
-// all of them are complete. So never more than LARGEST packets are on their way.
+// Each case has a queue pair of its own. `messages` WRITEs of `packets` packets each are posted at once; the
+// next ones follow when all of them are complete. So never more than LARGEST packets are on their way.
 static const struct {
   int messages, packets, share;  // of the payload: 1 / share
 } kCases[] = {{1, 1, 8}, {1, 4, 4}, {1, 16, 2}, {1, 32, 1}, {32, 1, 2}};

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Formula and packets side by side: python3 curve.py prints a table of what the experiments recorded, and draws curve.svg."""
+"""Formula and packets side by side: python3 curve.py prints a table of what the experiments recorded, and
+draws curve.svg."""
 import math
 import pathlib
 import struct
@@ -37,24 +38,31 @@ def measured(path):
 
 
 def picture(points):
-    """The curves of the formula, and the measured points: {(rate, size): amplification}. Both axes are logarithmic."""
+    """The curves of the formula, and the measured points: {(rate, size): amplification}. Both axes are
+    logarithmic."""
 
     def place(rate, value):
         return f"{60 + 230 * (math.log10(rate) + 3):.1f},{330 - 330 * math.log10(value):.1f}"
 
     rates = [10 ** (step / 20 - 3) for step in range(50)]
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="760" height="380" font-family="sans-serif" font-size="13" fill="none">']
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="380" font-family="sans-serif" font-size="13" fill="none">'
+    ]
     parts.append('<rect width="760" height="380" fill="white"/><path d="M60,10 V330 H700" stroke="black"/>')
     for rate in (0.001, 0.01, 0.1):
         parts.append(f'<text x="{place(rate, 1).split(",")[0]}" y="350" fill="black">{rate:g}</text>')
     for value in (1, 2, 4, 8):
         parts.append(f'<text x="40" y="{place(0.001, value).split(",")[1]}" fill="black">{value}</text>')
     parts.append('<text x="300" y="370" fill="black">share of packets that get lost</text>')
-    parts.append(f'<polyline points="{" ".join(place(rate, 1 / (1 - rate)) for rate in rates)}" stroke="gray" stroke-dasharray="4"/>')
+    parts.append(
+        f'<polyline points="{" ".join(place(rate, 1 / (1 - rate)) for rate in rates)}" stroke="gray" stroke-dasharray="4"/>'
+    )
     for size, color in zip(SIZES, ("green", "teal", "blue", "purple")):
         line = [place(rate, amplification(rate, size)) for rate in rates]
         x, y = line[-1].split(",")
-        parts.append(f'<polyline points="{" ".join(line)}" stroke="{color}"/><text x="{x}" y="{y}" fill="{color}"> {size} packets</text>')
+        parts.append(
+            f'<polyline points="{" ".join(line)}" stroke="{color}"/><text x="{x}" y="{y}" fill="{color}"> {size} packets</text>'
+        )
         for rate in RATES:
             x, y = place(rate, points[rate, size]).split(",")
             parts.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{color}"/>')
@@ -71,7 +79,9 @@ def main():
         cells = [f"{value:.2f} ({amplification(rate, size):.2f})" for size, value in zip(SIZES, values)]
         print(f"{rate:<17g}" + "".join(f"{cell:>14}" for cell in cells) + f"{1 / (1 - rate):>10.2f}")
     pathlib.Path("curve.svg").write_text(picture(points))
-    print("The picture is curve.svg: lines are the formula, points are measured, the dashed line is 1 / (1 - loss).")
+    print(
+        "The picture is curve.svg: lines are the formula, points are measured, the dashed line is 1 / (1 - loss)."
+    )
 
 
 if __name__ == "__main__":

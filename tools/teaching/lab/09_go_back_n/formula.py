@@ -1,38 +1,47 @@
 #!/usr/bin/env python3
 """How many packets go-back-N sends, by formula: python3 formula.py prints a table for some loss rates.
 
-What is assumed: a message of some packets is posted alone, and has left as a whole before the first NAK comes. Packets of the
-requester get lost, each with the same probability and on its own; answers do not.
-"""
+What is assumed: a message of some packets is posted alone, and has left as a whole before the first NAK
+comes. Packets of the requester get lost, each with the same probability and on its own; answers do not. """
 SIZES = (1, 4, 16, 32)  # packets of a message
 RATES = (0.00, 0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40)
 
 
 def losses(rate):
-    """How often, on average, a packet gets lost before it arrives, if each transmission is lost with probability `rate`."""
-    # GAP 1: it is lost at least once with probability rate, at least twice with rate * rate, and so on. What is the sum of rate + rate**2 + rate**3 + ... ?
+    """How often, on average, a packet gets lost before it arrives, if each transmission is lost with
+    probability `rate`."""
+    # GAP 1: it is lost at least once with probability rate, at least twice with rate * rate, and so on. What
+    # is the sum of rate + rate**2 + rate**3 + ... ?
     return 0
 
 
 def cost(position, packets):
     """How many packets are sent again when packet `position`, from 1 to `packets`, of a message is lost."""
-    # GAP 2: one rule for the last packet of the message, another one for those before it. 'Three messages' showed both. And a message of one packet?
+    # GAP 2: one rule for the last packet of the message, another one for those before it. 'Three messages'
+    # showed both. And a message of one packet?
     return 0
 
 
 def amplification(rate, packets):
     """Packets on the wire for each packet of payload, for messages of so many packets."""
     costs = [cost(position, packets) for position in range(1, packets + 1)]
-    # GAP 3: each packet is sent once, and each loss costs what `costs` has for its position; all positions are equally likely.
+    # GAP 3: each packet is sent once, and each loss costs what `costs` has for its position; all positions
+    # are equally likely.
     return 0 * sum(costs)
 
 
 def main():
     for position, packets in ((6, 16), (16, 16), (1, 1)):
         print(f"packet {position} of {packets} is lost, packets sent again: {cost(position, packets)}")
-    print("\npackets on the wire for each packet of payload\nrate   losses  messages of" + "".join(f" {size:>6}" for size in SIZES))
+    print(
+        "\npackets on the wire for each packet of payload\nrate   losses  messages of"
+        + "".join(f" {size:>6}" for size in SIZES)
+    )
     for rate in RATES:
-        print(f"{rate:.2f}  {losses(rate):7.4f}             " + "".join(f" {amplification(rate, size):6.2f}" for size in SIZES))
+        print(
+            f"{rate:.2f}  {losses(rate):7.4f}             "
+            + "".join(f" {amplification(rate, size):6.2f}" for size in SIZES)
+        )
 
 
 if __name__ == "__main__":

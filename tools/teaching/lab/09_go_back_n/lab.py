@@ -5,14 +5,21 @@ from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
 
 FIRST_PSN, MESSAGES, PACKETS = 100, 3, 16  # as in end.h and three.c
 TIMEOUT_MS = 4.096e-3 * 2**16
-SIZES = (1, 4, 16, 32)  # as in amplify.c: the first four connections have messages of so many packets, posted alone
+SIZES = (
+    1,
+    4,
+    16,
+    32,
+)  # as in amplify.c: the first four connections have messages of so many packets, posted alone
 PIECES = 4  # the fifth one has 32 messages of one packet, posted at once
 ALL = range(5)
-# Each seed loses about as many packets in each case as the probability says; others scatter. README.md asks by how much.
+# Each seed loses about as many packets in each case as the probability says; others scatter. README.md asks
+# by how much.
 SEED_OF_THREE = 4886069
 SEEDS = {1: 1121, 5: 1737, 20: 94}
 PAYLOAD = {1: 1024, 5: 1024, 20: 384}
-# Where in its message a packet gets lost is up to the dice, too; a busy machine delays an ACK for longer than the timeout now and then.
+# Where in its message a packet gets lost is up to the dice, too; a busy machine delays an ACK for longer than
+# the timeout now and then.
 NEAR = 0.2
 
 
@@ -63,16 +70,30 @@ def waits(seen, number):
 
 def waited_for_timeout(seen):
     """The letter: the messages with packets that were repeated because of the ACK timeout."""
-    numbers = [number for number in (1, 2, 3) if any("local_ack_timeout_err" in packet.comments.get("client", "") for packet in message(seen, number))]
+    numbers = [
+        number
+        for number in (1, 2, 3)
+        if any(
+            "local_ack_timeout_err" in packet.comments.get("client", "") for packet in message(seen, number)
+        )
+    ]
     return {(2,): "a", (2, 3): "b", (1, 2, 3): "c"}[tuple(numbers)]
 
 
 def probe_is_answered_first(seen, number):
     """Whether an ACK came between the packet that the ACK timeout made the client send and the next one."""
     packets = message(seen, number)
-    first = next(index for index, packet in enumerate(packets) if "local_ack_timeout_err" in packet.comments.get("client", ""))
+    first = next(
+        index
+        for index, packet in enumerate(packets)
+        if "local_ack_timeout_err" in packet.comments.get("client", "")
+    )
     probe, following = (packet.frames["client"] for packet in packets[first : first + 2])
-    return any(probe < ack.frames["client"] < following for ack in seen.trace.sent("server", "ack") if "client" in ack.frames)
+    return any(
+        probe < ack.frames["client"] < following
+        for ack in seen.trace.sent("server", "ack")
+        if "client" in ack.frames
+    )
 
 
 def wait_fits(ms):
@@ -97,8 +118,8 @@ def of_size(size):
 
 
 def in_order(seen, case):
-    """(how many transmissions there were of packets that the server's NIC waited for, how many of them got lost). The NIC drops packets
-    after a missing one anyway."""
+    """(how many transmissions there were of packets that the server's NIC waited for, how many of them got
+    lost). The NIC drops packets after a missing one anyway."""
     expected, transmissions, lost_ones = FIRST_PSN, 0, 0
     for packet in sent(seen, case):
         if packet.psn == expected:
@@ -138,15 +159,24 @@ def rank(value):
 def nearest(seen):
     """The letter: which size 32 messages of one packet, posted at once, behave like."""
     pieces = amplification(seen, PIECES)
-    return "a" if abs(pieces - amplification(seen, 0)) < abs(pieces - amplification(seen, SIZES.index(32))) else "b"
+    return (
+        "a"
+        if abs(pieces - amplification(seen, 0)) < abs(pieces - amplification(seen, SIZES.index(32)))
+        else "b"
+    )
 
 
 # --- What formula.py says ---
 
 
 def said(seen, rate):
-    """(losses, amplification by size) for this loss rate: between two lines of the table that formula.py prints."""
-    rows = [[float(word) for word in line.split()] for line in seen.output("formula").splitlines() if re.match(r"\d\.\d\d ", line)]
+    """(losses, amplification by size) for this loss rate: between two lines of the table that formula.py
+    prints."""
+    rows = [
+        [float(word) for word in line.split()]
+        for line in seen.output("formula").splitlines()
+        if re.match(r"\d\.\d\d ", line)
+    ]
     above = next(row for row in rows if row[0] > rate)
     below = rows[rows.index(above) - 1]
     part = (rate - below[0]) / (above[0] - below[0])
@@ -190,9 +220,12 @@ def wrong_curve(seen):
 
 
 def cost_of_single(seen):
-    """Packets sent again for each lost message of one packet. An ACK that is late on a busy machine repeats one, too."""
+    """Packets sent again for each lost message of one packet. An ACK that is late on a busy machine repeats
+    one, too."""
     packets = sent(seen, 0)
-    return round((len(packets) - len({packet.psn for packet in packets})) / sum(packet.is_lost for packet in packets))
+    return round(
+        (len(packets) - len({packet.psn for packet in packets})) / sum(packet.is_lost for packet in packets)
+    )
 
 
 def wrong_single(seen):
@@ -200,8 +233,16 @@ def wrong_single(seen):
 
 
 FORMULA_FITS = (
-    Expect("with the loss rate that the dice really threw, a packet gets lost as often before it arrives as your formula says.", losses_fit, wrong_losses),
-    Expect("with that rate, the packets for each packet of payload are as your formula says, within 20 %, for all four sizes.", lambda seen: all(is_near(seen, size) for size in SIZES), wrong_curve),
+    Expect(
+        "with the loss rate that the dice really threw, a packet gets lost as often before it arrives as your formula says.",
+        losses_fit,
+        wrong_losses,
+    ),
+    Expect(
+        "with that rate, the packets for each packet of payload are as your formula says, within 20 %, for all four sizes.",
+        lambda seen: all(is_near(seen, size) for size in SIZES),
+        wrong_curve,
+    ),
 )
 
 
@@ -289,11 +330,31 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("four packets got lost: 6; 16; 6 and 6 again.", lambda seen: [lost(seen, number) for number in (1, 2, 3)] == [[6], [16], [6, 6]], lambda seen: f"Other packets got lost: {[lost(seen, number) for number in (1, 2, 3)]}. Is the machine very busy? Try again."),
-                Expect("the server sent one NAK for the first message, none for the second, and one for the third.", lambda seen: naks(seen) == [1, 0, 1], lambda seen: f"The server sent {naks(seen)} NAKs."),
-                Expect("after each timeout the client sent one packet, and others when its ACK had come.", lambda seen: all(probe_is_answered_first(seen, number) for number in (2, 3)), "After a timeout the packets of a message should come in two steps: one, its ACK, and then the rest."),
-                Expect("the third message was sent from its 6th packet on three times: 16, 11, and 1 and 10 packets.", lambda seen: len(message(seen, 3)) == 38, lambda seen: f"{len(message(seen, 3))} packets of the third message were sent."),
-                Expect("the loss with a NAK was repaired in less than half of the timeout.", lambda seen: waits(seen, 1)[0] < TIMEOUT_MS / 2, "The NAK took very long. Is the machine very busy? Try again."),
+                Expect(
+                    "four packets got lost: 6; 16; 6 and 6 again.",
+                    lambda seen: [lost(seen, number) for number in (1, 2, 3)] == [[6], [16], [6, 6]],
+                    lambda seen: f"Other packets got lost: {[lost(seen, number) for number in (1, 2, 3)]}. Is the machine very busy? Try again.",
+                ),
+                Expect(
+                    "the server sent one NAK for the first message, none for the second, and one for the third.",
+                    lambda seen: naks(seen) == [1, 0, 1],
+                    lambda seen: f"The server sent {naks(seen)} NAKs.",
+                ),
+                Expect(
+                    "after each timeout the client sent one packet, and others when its ACK had come.",
+                    lambda seen: all(probe_is_answered_first(seen, number) for number in (2, 3)),
+                    "After a timeout the packets of a message should come in two steps: one, its ACK, and then the rest.",
+                ),
+                Expect(
+                    "the third message was sent from its 6th packet on three times: 16, 11, and 1 and 10 packets.",
+                    lambda seen: len(message(seen, 3)) == 38,
+                    lambda seen: f"{len(message(seen, 3))} packets of the third message were sent.",
+                ),
+                Expect(
+                    "the loss with a NAK was repaired in less than half of the timeout.",
+                    lambda seen: waits(seen, 1)[0] < TIMEOUT_MS / 2,
+                    "The NAK took very long. Is the machine very busy? Try again.",
+                ),
             ),
         ),
         Experiment(
@@ -329,8 +390,19 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("about one packet in twenty got lost.", lambda seen: 0.03 < len([packet for packet in seen.trace.requests("client") if packet.is_lost]) / len(seen.trace.requests("client")) < 0.07, "Another share of packets got lost: is 'loss=0.05' in the command?"),
-                Expect("none of the server's answers was lost.", lambda seen: not any(packet.is_lost for packet in seen.trace.sent("server")), "Answers got lost: the faults should be direction=tx, at the client only."),
+                Expect(
+                    "about one packet in twenty got lost.",
+                    lambda seen: 0.03
+                    < len([packet for packet in seen.trace.requests("client") if packet.is_lost])
+                    / len(seen.trace.requests("client"))
+                    < 0.07,
+                    "Another share of packets got lost: is 'loss=0.05' in the command?",
+                ),
+                Expect(
+                    "none of the server's answers was lost.",
+                    lambda seen: not any(packet.is_lost for packet in seen.trace.sent("server")),
+                    "Answers got lost: the faults should be direction=tx, at the client only.",
+                ),
             ),
         ),
         Exercise(
@@ -356,7 +428,11 @@ LAB = Lab(
             recordings_of="three",
             hint="Edit formula.py.",
             expects=(
-                Expect("a lost packet 6 of 16, and a lost packet 16 of 16, cost as many packets as your cost() says.", lambda seen: said_costs(seen)[:2] == [sent_again(seen, 1), sent_again(seen, 2)], wrong_costs),
+                Expect(
+                    "a lost packet 6 of 16, and a lost packet 16 of 16, cost as many packets as your cost() says.",
+                    lambda seen: said_costs(seen)[:2] == [sent_again(seen, 1), sent_again(seen, 2)],
+                    wrong_costs,
+                ),
             ),
         ),
         Experiment(
@@ -382,7 +458,14 @@ LAB = Lab(
                     why="Messages of one packet, though they send the fewest packets. Each packet is the last of its message, so there is never a NAK, and each loss waits for the ACK timeout, 34 ms.",
                 ),
             ),
-            expects=(Expect("a lost message of one packet costs as many packets as your cost() says.", lambda seen: said_costs(seen)[2] == cost_of_single(seen), wrong_single), *FORMULA_FITS),
+            expects=(
+                Expect(
+                    "a lost message of one packet costs as many packets as your cost() says.",
+                    lambda seen: said_costs(seen)[2] == cost_of_single(seen),
+                    wrong_single,
+                ),
+                *FORMULA_FITS,
+            ),
             after="""
             So there are two costs. Large messages, or many at once, cost packets: after each loss the NIC sends all later packets again. Small
             messages, one at a time, cost time: if no packet follows the lost one, only the timeout shows the loss.
@@ -414,8 +497,19 @@ LAB = Lab(
             recordings_of="loss-20",
             hint="It needs the recordings loss-1, loss-5 and loss-20.",
             expects=(
-                Expect("the table has for 20 % what the packets say.", lambda seen: all(abs(value - of_size(size)(seen)) < 0.006 for size, value in zip(SIZES, table(seen), strict=True)), "curve.py was changed: its table says something else than the packets."),
-                Expect("the picture is drawn.", lambda seen: (seen.folder / "curve.svg").stat().st_size > 0, "curve.py should write curve.svg."),
+                Expect(
+                    "the table has for 20 % what the packets say.",
+                    lambda seen: all(
+                        abs(value - of_size(size)(seen)) < 0.006
+                        for size, value in zip(SIZES, table(seen), strict=True)
+                    ),
+                    "curve.py was changed: its table says something else than the packets.",
+                ),
+                Expect(
+                    "the picture is drawn.",
+                    lambda seen: (seen.folder / "curve.svg").stat().st_size > 0,
+                    "curve.py should write curve.svg.",
+                ),
             ),
             after="""
             The dashed line is for a NIC that repeats only the lost packets: selective repeat. (Messages of one packet lie on it.) Some NICs do this

@@ -1,7 +1,9 @@
-// Three messages of 16 packets each, one after the other. The fault injector of the client's NIC loses four packets.
+// Three messages of 16 packets each, one after the other. The fault injector of the client's NIC loses four
+// packets.
 //
 //   urnic run -- ./three                                                          the server
-//   urnic run --fault loss=0.04,seed=SEED,direction=tx -- ./three localhost       the client; README.md has the seed
+//   urnic run --fault loss=0.04,seed=SEED,direction=tx -- ./three localhost       the client; README.md has
+//   the seed
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <time.h>

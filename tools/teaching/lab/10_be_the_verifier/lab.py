@@ -22,8 +22,26 @@ SIDES = ("the requester", "the responder", "the network")
 # The rules of verify.py: the gap, by the rule that a broken responder breaks, and by what verify.py says.
 GAP_OF_RULE = {"ack-unsent": 1, "ack-over-gap": 1, "msn": 2, "nak-psn": 3}
 GAP_OF_WORDS = {"acknowledges": 1, "MSN": 2, "refuses": 3}
-TRIALS = ("traffic-client.pcapng", "traffic-server.pcapng", "right.pcap", "odd-1.pcap", "odd-2.pcap", "odd-3.pcap", "odd-5.pcap", *(f"trial-{number}.pcap" for number in range(1, 9)))
-BROKEN = {"odd-1.pcap", "odd-2.pcap", "odd-5.pcap", "trial-1.pcap", "trial-3.pcap", "trial-5.pcap", "trial-6.pcap", "trial-8.pcap"}
+TRIALS = (
+    "traffic-client.pcapng",
+    "traffic-server.pcapng",
+    "right.pcap",
+    "odd-1.pcap",
+    "odd-2.pcap",
+    "odd-3.pcap",
+    "odd-5.pcap",
+    *(f"trial-{number}.pcap" for number in range(1, 9)),
+)
+BROKEN = {
+    "odd-1.pcap",
+    "odd-2.pcap",
+    "odd-5.pcap",
+    "trial-1.pcap",
+    "trial-3.pcap",
+    "trial-5.pcap",
+    "trial-6.pcap",
+    "trial-8.pcap",
+}
 
 
 def letter(names, name):
@@ -62,10 +80,28 @@ def odd(number, title, text, rule, side, what, who):
         captures=(capture,),
         broken_rules=(rule,),
         questions=(
-            Question("Which rule is broken?", choices=tuple(RULES.values()), truth=broken_rule(capture), expected=letter(RULES, rule), why=what),
-            Question("Which side has broken it?", choices=SIDES, truth=broken_by(capture), expected=letter(SIDES, side), why=who),
+            Question(
+                "Which rule is broken?",
+                choices=tuple(RULES.values()),
+                truth=broken_rule(capture),
+                expected=letter(RULES, rule),
+                why=what,
+            ),
+            Question(
+                "Which side has broken it?",
+                choices=SIDES,
+                truth=broken_by(capture),
+                expected=letter(SIDES, side),
+                why=who,
+            ),
         ),
-        expects=(Expect("'urnic check' finds no other rule broken, and all ICRCs right.", lambda seen: {finding["rule"] for finding in seen.captures[capture].violations()} == {rule}, f"{capture} is not what it was: copy it from the lab's folder again."),),
+        expects=(
+            Expect(
+                "'urnic check' finds no other rule broken, and all ICRCs right.",
+                lambda seen: {finding["rule"] for finding in seen.captures[capture].violations()} == {rule},
+                f"{capture} is not what it was: copy it from the lab's folder again.",
+            ),
+        ),
     )
 
 
@@ -74,7 +110,11 @@ def odd(number, title, text, rule, side, what, who):
 
 def rules_broken_by_responder(seen, name):
     trace = seen.captures[name]
-    return [finding["rule"] for finding in trace.violations() if any(trace.packets[index].kind != "request" for index in finding["packets"])]
+    return [
+        finding["rule"]
+        for finding in trace.violations()
+        if any(trace.packets[index].kind != "request" for index in finding["packets"])
+    ]
 
 
 def is_broken(seen, name):
@@ -188,14 +228,25 @@ LAB = Lab(
             questions=(
                 Question(
                     "Which MSN does the last answer of the server carry?",
-                    truth=lambda seen: [packet.msn for packet in seen.trace.sent("server") if packet.msn is not None][-1],
+                    truth=lambda seen: [
+                        packet.msn for packet in seen.trace.sent("server") if packet.msn is not None
+                    ][-1],
                     expected=MESSAGES,
                     why="24: all messages are complete, however many packets they were and however often those were sent. READs count, too.",
                 ),
             ),
             expects=(
-                Expect("packets got lost, and the server sent NAKs.", lambda seen: any(packet.is_lost for packet in seen.trace.requests("client")) and seen.trace.sent("server", "nak"), "No packet got lost: is --fault in the command?"),
-                Expect("the PSNs went beyond 0xffffff.", lambda seen: {packet.psn >> 23 for packet in seen.trace.requests("client")} == {0, 1}, "traffic.c was changed: its first PSN should be 0xffffe8."),
+                Expect(
+                    "packets got lost, and the server sent NAKs.",
+                    lambda seen: any(packet.is_lost for packet in seen.trace.requests("client"))
+                    and seen.trace.sent("server", "nak"),
+                    "No packet got lost: is --fault in the command?",
+                ),
+                Expect(
+                    "the PSNs went beyond 0xffffff.",
+                    lambda seen: {packet.psn >> 23 for packet in seen.trace.requests("client")} == {0, 1},
+                    "traffic.c was changed: its first PSN should be 0xffffe8.",
+                ),
             ),
         ),
         Exercise(
@@ -237,9 +288,19 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("by 'urnic check', the responder is broken in eight of the fifteen captures.", lambda seen: {name for name in TRIALS if is_broken(seen, name)} == BROKEN, lambda seen: f"By 'urnic check' it is broken in {', '.join(sorted(name for name in TRIALS if is_broken(seen, name)))}. Record traffic again."),
-                Expect("your verifier ends with 1 for each of these eight.", lambda seen: not missed(seen), missed_one),
-                Expect("it ends with 0 for the seven others.", lambda seen: not false_alarms(seen), wrong_alarm),
+                Expect(
+                    "by 'urnic check', the responder is broken in eight of the fifteen captures.",
+                    lambda seen: {name for name in TRIALS if is_broken(seen, name)} == BROKEN,
+                    lambda seen: f"By 'urnic check' it is broken in {', '.join(sorted(name for name in TRIALS if is_broken(seen, name)))}. Record traffic again.",
+                ),
+                Expect(
+                    "your verifier ends with 1 for each of these eight.",
+                    lambda seen: not missed(seen),
+                    missed_one,
+                ),
+                Expect(
+                    "it ends with 0 for the seven others.", lambda seen: not false_alarms(seen), wrong_alarm
+                ),
             ),
             after="""
             Your program is the beginning of a conformance test. It works with captures of any NIC: record one, as in README.md, and try. But a NIC

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Captures of RoCEv2, packet by packet: python3 roce.py FILE lists them. Reads pcap and pcapng, and passes over what is not RC."""
+"""Captures of RoCEv2, packet by packet: python3 roce.py FILE lists them. Reads pcap and pcapng, and passes
+over what is not RC."""
 import dataclasses
 import signal
 import struct
@@ -17,7 +18,13 @@ OPCODES = {
     0x10: ("READ response Only", "a"), 0x11: ("ACK", "a"), 0x12: ("Atomic ACK", "a8"), 0x13: ("Compare and Swap", "t"), 0x14: ("Fetch and Add", "t"),
     0x16: ("SEND Last with Invalidate", "i"), 0x17: ("SEND Only with Invalidate", "i"),
 }  # fmt: skip
-HEADER_BYTES = {"r": 16, "i": 4, "a": 4, "8": 8, "t": 28}  # RETH, immediate data or key, AETH, result of an atomic, AtomicETH
+HEADER_BYTES = {
+    "r": 16,
+    "i": 4,
+    "a": 4,
+    "8": 8,
+    "t": 28,
+}  # RETH, immediate data or key, AETH, result of an atomic, AtomicETH
 
 
 @dataclasses.dataclass
@@ -64,7 +71,8 @@ class Packet:
         return self.is_request and not self.name.endswith(("First", "Middle"))
 
     def psns(self):
-        """Those that this request takes: one, except for a READ, which takes one for each packet of its response."""
+        """Those that this request takes: one, except for a READ, which takes one for each packet of its
+        response."""
         count = max(1, -(-self.length // PATH_MTU)) if self.name == "READ Request" else 1
         return [(self.psn + i) & 0xFFFFFF for i in range(count)]
 
@@ -74,12 +82,17 @@ class Packet:
         words = f"{words:<52} PSN {self.psn:06x}"
         words += f"  MSN {self.msn}" if self.msn is not None else ""
         words += f"  of {self.length} bytes" if self.length is not None else ""
-        words += f"  {len(self.payload)} bytes (checksum {zlib.crc32(self.payload):08x}), pad {self.pad}" if self.payload else ""
+        words += (
+            f"  {len(self.payload)} bytes (checksum {zlib.crc32(self.payload):08x}), pad {self.pad}"
+            if self.payload
+            else ""
+        )
         return words + ("  asks for an ACK" if self.asks_for_ack else "")
 
 
 def distance(psn, other):
-    """How far `psn` comes after `other`; negative when it comes before. PSNs have 24 bits: 0 comes after 0xffffff."""
+    """How far `psn` comes after `other`; negative when it comes before. PSNs have 24 bits: 0 comes after
+    0xffffff."""
     return (psn - other + 0x800000) % 0x1000000 - 0x800000
 
 
@@ -88,7 +101,11 @@ def read(path):
     with open(path, "rb") as file:
         data = file.read()
     frames = list(_pcapng(data) if data[:4] == b"\x0a\x0d\x0d\x0a" else _pcap(data))
-    return [Packet(number, time - frames[0][0], data) for number, (time, data) in enumerate(frames, 1) if _is_rc(data)]
+    return [
+        Packet(number, time - frames[0][0], data)
+        for number, (time, data) in enumerate(frames, 1)
+        if _is_rc(data)
+    ]
 
 
 def _pcap(data):
@@ -115,7 +132,9 @@ def _pcapng(data):
 def _ip(frame, link):
     """The IP packet of a frame, without padding that Ethernet may have added at its end."""
     packet = frame[14:] if link == 1 else frame
-    length = int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else 40 + int.from_bytes(packet[4:6], "big")
+    length = (
+        int.from_bytes(packet[2:4], "big") if packet[0] >> 4 == 4 else 40 + int.from_bytes(packet[4:6], "big")
+    )
     return packet[:length]
 
 
@@ -123,7 +142,12 @@ def _is_rc(packet):
     """To UDP port 4791, with an opcode of a reliable connection."""
     version, bth = packet[0] >> 4, 28 if packet[0] >> 4 == 4 else 48
     protocol = packet[9] if version == 4 else packet[6]
-    return version in (4, 6) and protocol == 17 and packet[bth - 6 : bth - 4] == b"\x12\xb7" and packet[bth] in OPCODES
+    return (
+        version in (4, 6)
+        and protocol == 17
+        and packet[bth - 6 : bth - 4] == b"\x12\xb7"
+        and packet[bth] in OPCODES
+    )
 
 
 if __name__ == "__main__":

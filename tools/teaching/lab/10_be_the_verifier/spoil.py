@@ -23,7 +23,8 @@ def changed(packet, *, psn=None, syndrome=None, msn=None, payload=None):
 
 
 def sealed(packet, transport):
-    """The packet with another BTH and all that follows, except the ICRC: that is computed, and lengths are set. IPv4 only."""
+    """The packet with another BTH and all that follows, except the ICRC: that is computed, and lengths are
+    set. IPv4 only."""
     length = packet.bth + len(transport) + 4
     head = bytearray(packet.data[: packet.bth])
     head[2:4] = length.to_bytes(2, "big")  # IPv4: total length, header checksum
@@ -44,4 +45,7 @@ def write(path, packets):
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, RAW_IP))
         for packet in packets:
             time_ns = 10**18 + round(packet.time * 1e9)
-            file.write(struct.pack("<4I", time_ns // 10**9, time_ns % 10**9, len(packet.data), len(packet.data)) + packet.data)
+            file.write(
+                struct.pack("<4I", time_ns // 10**9, time_ns % 10**9, len(packet.data), len(packet.data))
+                + packet.data
+            )

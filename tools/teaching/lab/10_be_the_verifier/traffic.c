@@ -1,4 +1,5 @@
-// Something of everything, for a verifier to look at: SENDs, WRITEs and READs of several lengths, with PSNs that go beyond 0xffffff.
+// Something of everything, for a verifier to look at: SENDs, WRITEs and READs of several lengths, with PSNs
+// that go beyond 0xffffff.
 //
 //   urnic run -- ./traffic                the server
 //   urnic run -- ./traffic localhost      the client

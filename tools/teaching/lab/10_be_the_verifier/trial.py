@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Runs verify.py on captures with right responders and with broken ones, and says what it makes of each: python3 trial.py
+"""Runs verify.py on captures with right responders and with broken ones, and says what it makes of each:
+python3 trial.py
 
-Eight of the captures are made here: most from your own packets, changed as a broken NIC or a lossy network would have it."""
+Eight of the captures are made here: most from your own packets, changed as a broken NIC or a lossy network
+would have it."""
 import contextlib
 import io
 import pathlib
@@ -11,7 +13,15 @@ import verify
 from roce import distance, read
 from spoil import changed, write
 
-GIVEN = ("traffic-client.pcapng", "traffic-server.pcapng", "right.pcap", "odd-1.pcap", "odd-2.pcap", "odd-3.pcap", "odd-5.pcap")
+GIVEN = (
+    "traffic-client.pcapng",
+    "traffic-server.pcapng",
+    "right.pcap",
+    "odd-1.pcap",
+    "odd-2.pcap",
+    "odd-3.pcap",
+    "odd-5.pcap",
+)
 SEQUENCE_NAK = 0x60
 
 
@@ -28,20 +38,30 @@ def acknowledges_what_was_not_sent(packets):
 
 def counts_packets(packets):
     first = packets[0].psn
-    return [packet if packet.msn is None else changed(packet, msn=distance(packet.psn, first) + 1) for packet in packets]
+    return [
+        packet if packet.msn is None else changed(packet, msn=distance(packet.psn, first) + 1)
+        for packet in packets
+    ]
 
 
 def forgets_a_message(packets):
     """The last SEND that was acknowledged by an ACK is not counted."""
     sends = {packet.psn for packet in packets if packet.name in ("SEND Last", "SEND Only")}
     last = [place for place in places_of_acks(packets) if packets[place].psn in sends][-1]
-    return packets[:last] + [packet if packet.msn is None else changed(packet, msn=packet.msn - 1) for packet in packets[last:]]
+    return packets[:last] + [
+        packet if packet.msn is None else changed(packet, msn=packet.msn - 1) for packet in packets[last:]
+    ]
 
 
 def acknowledges_over_a_gap(packets):
     """A packet of the last WRITE that has a Middle is missing, and no answer says so."""
     missing = [packet for packet in packets if packet.name == "WRITE Middle"][-1].psn
-    return [packet for packet in packets if not (packet.is_request and packet.psn == missing) and not (packet.is_sequence_nak and packet.psn == missing)]
+    return [
+        packet
+        for packet in packets
+        if not (packet.is_request and packet.psn == missing)
+        and not (packet.is_sequence_nak and packet.psn == missing)
+    ]
 
 
 def loses_acks(packets):
@@ -61,10 +81,15 @@ def passes_zero(packets):
 
 
 def refuses_what_it_acknowledged(packets):
-    """A NAK after the last ACK, for a packet that was acknowledged long ago: its PSN is a large number, and the PSNs after 0 are small."""
+    """A NAK after the last ACK, for a packet that was acknowledged long ago: its PSN is a large number, and
+    the PSNs after 0 are small."""
     packets = passes_zero(packets)
     place = places_of_acks(packets)[-1]
-    return packets[: place + 1] + [changed(packets[place], psn=packets[0].psn + 2, syndrome=SEQUENCE_NAK)] + packets[place + 1 :]
+    return (
+        packets[: place + 1]
+        + [changed(packets[place], psn=packets[0].psn + 2, syndrome=SEQUENCE_NAK)]
+        + packets[place + 1 :]
+    )
 
 
 TRIALS = (

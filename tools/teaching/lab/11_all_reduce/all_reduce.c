@@ -1,4 +1,5 @@
-// All-reduce: COUNT programs, each with a vector of float32, and each gets the sum. Run one for each rank at the same time:
+// All-reduce: COUNT programs, each with a vector of float32, and each gets the sum. Run one for each rank at
+// the same time:
 //
 //   urnic run -- ./all_reduce RANK COUNT CASE      cases: own-first, ring, direct, sizes
 #include "all_reduce.h"
@@ -28,8 +29,8 @@ void all_are_ready(const struct job* job) {
   ranks_wait_for(ranks, READY, ranks->count - 1);
 }
 
-// The shortest way: each rank reads the whole vectors of the others, and adds them to its own one, in the order in which the ranks
-// stand at its right.
+// The shortest way: each rank reads the whole vectors of the others, and adds them to its own one, in the
+// order in which the ranks stand at its right.
 static void own_first(const struct job* job) {
   struct ranks* ranks = job->ranks;
   const size_t whole = job->bytes * (size_t)ranks->count;
@@ -66,7 +67,8 @@ static struct job begin(struct ranks* ranks, size_t bytes) {
   return job;
 }
 
-// All bits of the result in 32 (FNV-1a over its words). Each rank writes it to its right, so that the packets show it.
+// All bits of the result in 32 (FNV-1a over its words). Each rank writes it to its right, so that the packets
+// show it.
 static void show_digest(const struct job* job) {
   struct ranks* ranks = job->ranks;
   uint32_t digest = 2166136261u, word;

@@ -1,5 +1,5 @@
-// An all-reduce: each rank has a vector, and all get the sum of all vectors. The ways to it are functions: ring() and direct(), in
-// ways.c, are yours.
+// An all-reduce: each rank has a vector, and all get the sum of all vectors. The ways to it are functions:
+// ring() and direct(), in ways.c, are yours.
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-"""Lab 11: all-reduce: by a ring of WRITEs, and by READs; the order in which floats are added; bytes, steps and time."""
+"""Lab 11: all-reduce: by a ring of WRITEs, and by READs; the order in which floats are added; bytes, steps
+and time."""
 import collections
 import functools
 import struct
@@ -66,7 +67,11 @@ RING_ORDER = tuple(from_rank(number) for number in range(RANKS))
 
 def digests(seen):
     """What each rank wrote as the digest of its result, by rank."""
-    shown = {write.sender: struct.unpack("I", write.payload)[0] for write in writes(seen.trace) if write.immediate == DIGEST}
+    shown = {
+        write.sender: struct.unpack("I", write.payload)[0]
+        for write in writes(seen.trace)
+        if write.immediate == DIGEST
+    }
     return [shown[name] for name in NAMES]
 
 
@@ -82,17 +87,26 @@ def one_of(numbers):
 
 def bytes_read(seen):
     """Bytes that each rank's NIC sent in responses to READs."""
-    return one_of(sum(packet.payload for packet in seen.trace.sent(name, "response", again=False)) for name in NAMES)
+    return one_of(
+        sum(packet.payload for packet in seen.trace.sent(name, "response", again=False)) for name in NAMES
+    )
 
 
 def steps(seen):
     """The WRITEs of the ring, {(rank, step): write}."""
-    return {(NAMES.index(write.sender), write.immediate): write for write in writes(seen.trace) if write.immediate < READY}
+    return {
+        (NAMES.index(write.sender), write.immediate): write
+        for write in writes(seen.trace)
+        if write.immediate < READY
+    }
 
 
 def bytes_written(seen):
     """Bytes that each rank's NIC sent in WRITEs of the ring."""
-    return one_of(sum(len(write.payload) for (sender, _), write in steps(seen).items() if sender == rank) for rank in range(RANKS))
+    return one_of(
+        sum(len(write.payload) for (sender, _), write in steps(seen).items() if sender == rank)
+        for rank in range(RANKS)
+    )
 
 
 def steps_of_a_rank(seen):
@@ -100,13 +114,19 @@ def steps_of_a_rank(seen):
 
 
 def place_in_result(seen, write):
-    """Which piece of the receiver's result it goes to. The digest shows where the inbox is; the result stands before it."""
-    inbox = next(other.address for other in writes(seen.trace) if other.immediate == DIGEST and other.receiver == write.receiver)
+    """Which piece of the receiver's result it goes to. The digest shows where the inbox is; the result stands
+    before it."""
+    inbox = next(
+        other.address
+        for other in writes(seen.trace)
+        if other.immediate == DIGEST and other.receiver == write.receiver
+    )
     return (write.address - (inbox - SIZES[-1])) / (4 * PIECE)
 
 
 def ring_complaint(seen):
-    """Empty when each rank has sent the right pieces at the right time. A wrong gap can spoil the sums of others, so what is certain comes first."""
+    """Empty when each rank has sent the right pieces at the right time. A wrong gap can spoil the sums of
+    others, so what is certain comes first."""
     ring, half = steps(seen), RANKS - 1
     if len(ring) != RANKS * 2 * half:
         return f"ways.c: the ranks sent {len(ring)} pieces; there should be {RANKS * 2 * half}."
@@ -139,7 +159,9 @@ def direct_complaint(seen):
                 reads[receiver_of(seen.trace, packet)].append(packet.time)
         for peer, times in reads.items():
             if len(ready[peer, name]) < 2 or times[1] < ready[peer, name][1]:
-                return f"ways.c, GAP 5: {name} read the sum of {peer} before {peer} had said that it is there."
+                return (
+                    f"ways.c, GAP 5: {name} read the sum of {peer} before {peer} had said that it is there."
+                )
     return ""
 
 
@@ -150,7 +172,8 @@ def order_complaint(seen):
 
 
 def durations(seen):
-    """{(size, way): shortest time in ms} at rank 0, way 0 is the ring: from the first post to the last completion."""
+    """{(size, way): shortest time in ms} at rank 0, way 0 is the ring: from the first post to the last
+    completion."""
     posts = [note.time for note in seen.trace.told("post_send", "rank0")]
     ends = [note.time for note in seen.trace.completions("rank0")]
     result = {}
@@ -170,8 +193,11 @@ def growth(seen):
 
 
 def crossing_kilobytes(seen):
-    """The vector whose bytes take as long as its steps, on the network of the question. From the ring's packets: the shortest vectors come first."""
-    first = [write for write in writes(seen.trace) if write.sender == "rank0" and write.immediate < READY][: POSTS[0]]
+    """The vector whose bytes take as long as its steps, on the network of the question. From the ring's
+    packets: the shortest vectors come first."""
+    first = [write for write in writes(seen.trace) if write.sender == "rank0" and write.immediate < READY][
+        : POSTS[0]
+    ]
     share = sum(len(write.payload) for write in first) / SIZES[0]
     return len(first) * MESSAGE_NS * BYTES_PER_NS / share / 1000
 
@@ -225,7 +251,8 @@ LAB = Lab(
             expects=(
                 Expect(
                     "each digest is right for the sum in the order in which this rank has added.",
-                    lambda seen: digests(seen) == [digest((from_rank(rank),) * RANKS) for rank in range(RANKS)],
+                    lambda seen: digests(seen)
+                    == [digest((from_rank(rank),) * RANKS) for rank in range(RANKS)],
                     "all_reduce.c was changed: each rank should begin with its own vector.",
                 ),
             ),
@@ -274,8 +301,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("in each step each rank sent the right piece, with the right sum, after the piece of the step before had come.", lambda seen: not ring_complaint(seen), ring_complaint),
-                Expect("all ranks have the same bits: the bits of the sum in the order of the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, "The results differ from the sum in the order of the ring."),
+                Expect(
+                    "in each step each rank sent the right piece, with the right sum, after the piece of the step before had come.",
+                    lambda seen: not ring_complaint(seen),
+                    ring_complaint,
+                ),
+                Expect(
+                    "all ranks have the same bits: the bits of the sum in the order of the ring.",
+                    lambda seen: set(digests(seen)) == {digest(RING_ORDER)},
+                    "The results differ from the sum in the order of the ring.",
+                ),
             ),
             after="""
             Each piece is added in one order, once, and then copied. Piece 1 is ((x1 + x2) + x3) + x0 everywhere. Another number of ranks, or another ring, gives
@@ -310,8 +345,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("each rank read the sums of the others after these had said that they are there.", lambda seen: not direct_complaint(seen), direct_complaint),
-                Expect("all ranks have the same bits as after the ring.", lambda seen: set(digests(seen)) == {digest(RING_ORDER)}, order_complaint),
+                Expect(
+                    "each rank read the sums of the others after these had said that they are there.",
+                    lambda seen: not direct_complaint(seen),
+                    direct_complaint,
+                ),
+                Expect(
+                    "all ranks have the same bits as after the ring.",
+                    lambda seen: set(digests(seen)) == {digest(RING_ORDER)},
+                    order_complaint,
+                ),
             ),
             after="""
             The direct way has as many bytes as the ring, but its messages need not go around: it has two rounds with any number of ranks. Its
@@ -345,7 +388,8 @@ LAB = Lab(
             expects=(
                 Expect(
                     "with 65536 bytes each rank gets at least four times as many bytes through in a second as with 256.",
-                    lambda seen: durations(seen)[SIZES[2], 0] < SIZES[2] / SIZES[0] / 4 * durations(seen)[SIZES[0], 0],
+                    lambda seen: durations(seen)[SIZES[2], 0]
+                    < SIZES[2] / SIZES[0] / 4 * durations(seen)[SIZES[0], 0],
                     "The longest vectors took unusually long: is the machine busy? Try again.",
                 ),
             ),

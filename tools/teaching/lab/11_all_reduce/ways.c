@@ -3,15 +3,15 @@
 
 #include "all_reduce.h"
 
-// The ring, first half (reduce-scatter): the piece that a rank sends in this step. Each piece begins at the rank of its number, and
-// goes one rank to the right in each step; there the rank adds its own numbers.
+// The ring, first half (reduce-scatter): the piece that a rank sends in this step. Each piece begins at the
+// rank of its number, and goes one rank to the right in each step; there the rank adds its own numbers.
 static int piece_to_reduce(int rank, int step, int count) {
   (void)rank, (void)step, (void)count;
   return 0;  // GAP 1: a number from 0 to count - 1
 }
 
-// Second half (all-gather): after the first half, a rank has the whole sum of one piece. Its number is one more than the
-// rank's own, and 0 for the last rank.
+// Second half (all-gather): after the first half, a rank has the whole sum of one piece. Its number is one
+// more than the rank's own, and 0 for the last rank.
 static int piece_to_gather(int rank, int step, int count) {
   (void)rank, (void)step, (void)count;
   return 0;  // GAP 2
@@ -36,8 +36,8 @@ void ring(const struct job* job) {
   }
 }
 
-// The direct way: the rank whose vector is the nth, counted from 0, that is added for piece `number`. Which order has
-// the ring?
+// The direct way: the rank whose vector is the nth, counted from 0, that is added for piece `number`. Which
+// order has the ring?
 static int nth_to_add(int number, int n, int count) {
   (void)number, (void)count;
   return n;  // GAP 4

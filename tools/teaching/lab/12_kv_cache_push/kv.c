@@ -1,5 +1,5 @@
-// Prefill computes a KV cache, decode goes on with it: the cache has to get from one to the other. Decode then sends its first token back:
-// a checksum of the whole cache.
+// Prefill computes a KV cache, decode goes on with it: the cache has to get from one to the other. Decode
+// then sends its first token back: a checksum of the whole cache.
 //
 //   urnic run -- ./kv CASE                decode; cases: pieces, gathered, last, counted, pull
 //   urnic run -- ./kv localhost CASE      prefill
@@ -57,8 +57,8 @@ static void push_pieces(struct end* end) {
   }
 }
 
-// Each page by one WRITE: with two ways page 0 over the first one, page 1 over the second one, and so on. The first way has the cache
-// of another prompt to carry before.
+// Each page by one WRITE: with two ways page 0 over the first one, page 1 over the second one, and so on. The
+// first way has the cache of another prompt to carry before.
 static void push_pages(struct end* ways, int count) {
   struct ibv_sge other = end_part(&ways[0], OTHER, OTHER_BYTES);
   struct ibv_send_wr busy = end_write_request(&ways[0], 0, &other, OTHER);

@@ -1,4 +1,5 @@
-"""Lab 12: the pages of a KV cache, from prefill to decode: gathered, counted, and pulled instead of pushed."""
+"""Lab 12: the pages of a KV cache, from prefill to decode: gathered, counted, and pulled instead of pushed.
+"""
 import struct
 
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
@@ -14,7 +15,12 @@ def programs(case):
 
 def the_cache():
     """As it must be at decode: page by page, the layers of each in their order. The words are as in kv.c."""
-    words = ((layer << 24 | page << 16 | i) * 2654435761 & 0xFFFFFFFF for page in range(PAGES) for layer in range(LAYERS) for i in range(PIECE // 4))
+    words = (
+        (layer << 24 | page << 16 | i) * 2654435761 & 0xFFFFFFFF
+        for page in range(PAGES)
+        for layer in range(LAYERS)
+        for i in range(PIECE // 4)
+    )
     return struct.pack(f"{PAGES * PAGE // 4}I", *words)
 
 
@@ -46,7 +52,9 @@ def written(seen):
 
 def token(seen):
     """What decode sent: the checksum of the cache as it saw it, and how many pages it knew to be there."""
-    (packet,) = [packet for packet in seen.trace.requests("decode", again=False) if packet.label == "SEND Only"]
+    (packet,) = [
+        packet for packet in seen.trace.requests("decode", again=False) if packet.label == "SEND Only"
+    ]
     return struct.unpack("II", packet.payload_bytes())
 
 
@@ -84,7 +92,11 @@ def reads(seen):
 
 def packets_before_the_first_byte(seen):
     """Requests of both that were sent before the first byte of the cache came."""
-    first = min(packet.times["decode"] for packet in seen.trace.sent("prefill", "response") if "decode" in packet.times)
+    first = min(
+        packet.times["decode"]
+        for packet in seen.trace.sent("prefill", "response")
+        if "decode" in packet.times
+    )
     asked = reads(seen)[0]
     before = [packet for packet in seen.trace.requests("prefill", again=False) if packet.time < first]
     return len(before) + (asked.time < first)
@@ -140,7 +152,13 @@ LAB = Lab(
                     unit="packets",
                 ),
             ),
-            expects=(Expect("the whole cache came, each piece to its place.", lambda seen: written(seen) == the_cache(), "kv.c was changed: the cache at decode is not the one of prefill."),),
+            expects=(
+                Expect(
+                    "the whole cache came, each piece to its place.",
+                    lambda seen: written(seen) == the_cache(),
+                    "kv.c was changed: the cache at decode is not the one of prefill.",
+                ),
+            ),
         ),
         Exercise(
             "Gather",
@@ -172,7 +190,13 @@ LAB = Lab(
                     unit="completions",
                 ),
             ),
-            expects=(Expect("each page went by one WRITE, and has the bytes of its 8 pieces.", lambda seen: not gather_complaint(seen), gather_complaint),),
+            expects=(
+                Expect(
+                    "each page went by one WRITE, and has the bytes of its 8 pieces.",
+                    lambda seen: not gather_complaint(seen),
+                    gather_complaint,
+                ),
+            ),
             after="""
             The list names only places in the program's own memory: a WRITE gathers, a READ scatters. At the peer it is always one range, because the
             RETH has one address. README.md asks what this means for pull.
@@ -196,8 +220,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("decode began with fewer pages than 32.", lambda seen: token(seen)[1] < PAGES, "All pages were there this time: this is a race. Try again."),
-                Expect("in the end all pages came, each once.", lambda seen: sorted(order_of_arrival(seen)) == list(range(PAGES)), "A page is missing."),
+                Expect(
+                    "decode began with fewer pages than 32.",
+                    lambda seen: token(seen)[1] < PAGES,
+                    "All pages were there this time: this is a race. Try again.",
+                ),
+                Expect(
+                    "in the end all pages came, each once.",
+                    lambda seen: sorted(order_of_arrival(seen)) == list(range(PAGES)),
+                    "A page is missing.",
+                ),
             ),
             after="""
             No NIC saw an error. The model goes on with a cache that has holes. Its answer is a little wrong, or very wrong, and differs each time.
@@ -216,9 +248,21 @@ LAB = Lab(
             programs=programs("counted"),
             hint="Edit pages.c.",
             expects=(
-                Expect("decode began with all 32 pages.", lambda seen: token(seen)[1] == PAGES, counting_complaint),
-                Expect("its token is the checksum of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), counting_complaint),
-                Expect("the pages came in another order than they were posted.", lambda seen: order_of_arrival(seen) != list(range(PAGES)), "The pages came in order this time, so this run shows nothing. Try again."),
+                Expect(
+                    "decode began with all 32 pages.",
+                    lambda seen: token(seen)[1] == PAGES,
+                    counting_complaint,
+                ),
+                Expect(
+                    "its token is the checksum of the whole cache.",
+                    lambda seen: token(seen)[0] == checksum(the_cache()),
+                    counting_complaint,
+                ),
+                Expect(
+                    "the pages came in another order than they were posted.",
+                    lambda seen: order_of_arrival(seen) != list(range(PAGES)),
+                    "The pages came in order this time, so this run shows nothing. Try again.",
+                ),
             ),
             after="""
             A count is right in any order, over any number of queue pairs: RC delivers each page exactly once. But decode must know one thing more
@@ -259,9 +303,21 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("decode read the cache as it was, to the last piece.", lambda seen: pulled(seen) == the_cache(), pull_complaint),
-                Expect("its token is the checksum of the whole cache.", lambda seen: token(seen)[0] == checksum(the_cache()), pull_complaint),
-                Expect("the READs completed nothing at prefill: decode's token is its only completion.", lambda seen: len(seen.trace.completions("prefill")) == 1, "Prefill should have one completion, of its receive."),
+                Expect(
+                    "decode read the cache as it was, to the last piece.",
+                    lambda seen: pulled(seen) == the_cache(),
+                    pull_complaint,
+                ),
+                Expect(
+                    "its token is the checksum of the whole cache.",
+                    lambda seen: token(seen)[0] == checksum(the_cache()),
+                    pull_complaint,
+                ),
+                Expect(
+                    "the READs completed nothing at prefill: decode's token is its only completion.",
+                    lambda seen: len(seen.trace.completions("prefill")) == 1,
+                    "Prefill should have one completion, of its receive.",
+                ),
             ),
             after="""
             Push: prefill must know decode's addresses before it begins, so decode must have chosen its pages. Prefill knows by its own completions

@@ -48,7 +48,11 @@ def routed(rank, expert):
 
 def tokens_of(rank, expert, worked=0):
     """Their bytes. `worked`: what an expert has added to each byte of the data."""
-    return b"".join(struct.pack("III", rank, number, expert) + bytes((rank * 101 + number * 31 + i + worked) & 0xFF for i in range(TOKEN - 12)) for number in routed(rank, expert))
+    return b"".join(
+        struct.pack("III", rank, number, expert)
+        + bytes((rank * 101 + number * 31 + i + worked) & 0xFF for i in range(TOKEN - 12))
+        for number in routed(rank, expert)
+    )
 
 
 def rank_of(expert):
@@ -61,10 +65,17 @@ def place_in_out(rank, expert):
 
 def place_in_in(rank, expert):
     first = rank_of(expert) * EXPERTS // RANKS
-    return sum(len(routed(source, before)) for before in range(first, expert) for source in range(RANKS)) + sum(len(routed(source, expert)) for source in range(rank))
+    return sum(
+        len(routed(source, before)) for before in range(first, expert) for source in range(RANKS)
+    ) + sum(len(routed(source, expert)) for source in range(rank))
 
 
-REMOTE = [(rank, expert) for rank in range(RANKS) for expert in range(EXPERTS) if rank_of(expert) != rank and routed(rank, expert)]
+REMOTE = [
+    (rank, expert)
+    for rank in range(RANKS)
+    for expert in range(EXPERTS)
+    if rank_of(expert) != rank and routed(rank, expert)
+]
 
 
 # --- what the packets say ---
@@ -101,17 +112,28 @@ def missing_at_expert_5(seen):
 
 def rows(seen):
     """What the ranks told each other of their counts."""
-    return {NAMES.index(write.sender): struct.unpack(f"{EXPERTS}I", write.payload) for write in writes(seen.trace) if write.immediate == COUNTS}
+    return {
+        NAMES.index(write.sender): struct.unpack(f"{EXPERTS}I", write.payload)
+        for write in writes(seen.trace)
+        if write.immediate == COUNTS
+    }
 
 
 def loads(seen):
     """Tokens that come to each rank's experts."""
-    return [sum(row[expert] for row in rows(seen).values() for expert in range(EXPERTS) if rank_of(expert) == rank) for rank in range(RANKS)]
+    return [
+        sum(
+            row[expert] for row in rows(seen).values() for expert in range(EXPERTS) if rank_of(expert) == rank
+        )
+        for rank in range(RANKS)
+    ]
 
 
 def memory_of(seen, rank):
     """The address of a rank's memory: the counts are its beginning."""
-    write = next(write for write in writes(seen.trace) if write.immediate == COUNTS and write.receiver == NAMES[rank])
+    write = next(
+        write for write in writes(seen.trace) if write.immediate == COUNTS and write.receiver == NAMES[rank]
+    )
     return write.address - NAMES.index(write.sender) * ROW
 
 
@@ -158,7 +180,9 @@ def work_ms(seen):
     """Of each rank: from the last token that came to the first result that left."""
     result = []
     for rank in range(RANKS):
-        came = max(write.came for (_, receiver, _), write in of_kind(seen, DISPATCH).items() if receiver == rank)
+        came = max(
+            write.came for (_, receiver, _), write in of_kind(seen, DISPATCH).items() if receiver == rank
+        )
         left = min(write.sent for (sender, _, _), write in of_kind(seen, COMBINE).items() if sender == rank)
         result.append((left - came) / 1e6)
     return result
@@ -219,7 +243,15 @@ LAB = Lab(
                     unit="tokens",
                 ),
             ),
-            expects=(Expect("each rank wrote the same number of bytes to each expert of the others.", lambda seen: {len(write.payload) for write in dispatched(seen).values()} == {CAPACITY * TOKEN} and len(dispatched(seen)) == RANKS * 6, "moe.c was changed: all should write 24 tokens."),),
+            expects=(
+                Expect(
+                    "each rank wrote the same number of bytes to each expert of the others.",
+                    lambda seen: {len(write.payload) for write in dispatched(seen).values()}
+                    == {CAPACITY * TOKEN}
+                    and len(dispatched(seen)) == RANKS * 6,
+                    "moe.c was changed: all should write 24 tokens.",
+                ),
+            ),
         ),
         Exercise(
             "Places",
@@ -256,8 +288,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("every token came to its expert, exactly once, to the byte and to its place.", lambda seen: not dispatch_complaint(seen), dispatch_complaint),
-                Expect("each expert waited for as many WRITEs as came for it.", lambda seen: not waiting_complaint(seen), waiting_complaint),
+                Expect(
+                    "every token came to its expert, exactly once, to the byte and to its place.",
+                    lambda seen: not dispatch_complaint(seen),
+                    dispatch_complaint,
+                ),
+                Expect(
+                    "each expert waited for as many WRITEs as came for it.",
+                    lambda seen: not waiting_complaint(seen),
+                    waiting_complaint,
+                ),
             ),
             after="""
             Three ranks write into the memory of the fourth at the same time, without a lock: the counts have given each rank a range of its own.
@@ -299,8 +339,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("all results came back, to the byte and to their place.", lambda seen: not combine_complaint(seen), combine_complaint),
-                Expect("every token came to its expert, exactly once, to the byte and to its place.", lambda seen: not dispatch_complaint(seen), dispatch_complaint),
+                Expect(
+                    "all results came back, to the byte and to their place.",
+                    lambda seen: not combine_complaint(seen),
+                    combine_complaint,
+                ),
+                Expect(
+                    "every token came to its expert, exactly once, to the byte and to its place.",
+                    lambda seen: not dispatch_complaint(seen),
+                    dispatch_complaint,
+                ),
                 Expect(
                     "no rank sent a result before it had worked a millisecond on each of its tokens.",
                     lambda seen: all(ms >= load * WORK_MS for ms, load in zip(work_ms(seen), loads(seen))),

@@ -44,7 +44,8 @@ static void count(struct memory* memory, int rank) {
   }
 }
 
-// Puts each token into `out` for each of its experts. Expert e has room from `begins[e]` on, for `room` tokens.
+// Puts each token into `out` for each of its experts. Expert e has room from `begins[e]` on, for `room`
+// tokens.
 static void pack(struct memory* memory, int rank, const int begins[EXPERTS], int room) {
   int packed[EXPERTS] = {0};
   for (int number = 0; number < TOKENS; number++) {

@@ -1,5 +1,5 @@
-// A layer of a mixture of experts (MoE): eight experts, two at each of four ranks. A router sends each token to two experts, and their
-// results come back. (Then they would be added, which is left out here.)
+// A layer of a mixture of experts (MoE): eight experts, two at each of four ranks. A router sends each token
+// to two experts, and their results come back. (Then they would be added, which is left out here.)
 #pragma once
 
 #include "ranks.h"
@@ -29,13 +29,13 @@ static inline int rank_of(int expert) {
 // Where in `out` of `rank` its tokens for `expert` begin.
 int place_in_out(uint32_t counts[RANKS][EXPERTS], int rank, int expert);
 
-// Where in `in` of the expert's rank the tokens begin that come from `rank` for `expert`. First are those for the first
-// expert of that rank, from rank 0, then from rank 1, and so on; then those for the second expert.
+// Where in `in` of the expert's rank the tokens begin that come from `rank` for `expert`. First are those for
+// the first expert of that rank, from rank 0, then from rank 1, and so on; then those for the second expert.
 int place_in_in(uint32_t counts[RANKS][EXPERTS], int rank, int expert);
 
 // How many WRITEs with tokens for `expert` come from other ranks. A rank that has none for it sends none.
 int writes_to(uint32_t counts[RANKS][EXPERTS], int expert);
 
-// Sends the results of `expert` for the tokens of `rank`, which is another rank, back to it. They stand in `in`, in the place
-// of the tokens.
+// Sends the results of `expert` for the tokens of `rank`, which is another rank, back to it. They stand in
+// `in`, in the place of the tokens.
 void send_back(struct ranks* ranks, struct memory* memory, int rank, int expert);

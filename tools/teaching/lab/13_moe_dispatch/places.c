@@ -8,7 +8,8 @@ int place_in_out(uint32_t counts[RANKS][EXPERTS], int rank, int expert) {
 
 int place_in_in(uint32_t counts[RANKS][EXPERTS], int rank, int expert) {
   (void)counts, (void)rank, (void)expert;
-  return 0;  // GAP 2: which ranks' tokens, for which experts, come before the tokens of `rank` for this expert?
+  // GAP 2: which ranks' tokens, for which experts, come before the tokens of `rank` for this expert?
+  return 0;
 }
 
 int writes_to(uint32_t counts[RANKS][EXPERTS], int expert) {

@@ -1,7 +1,7 @@
 // The server and the client that measures: the same for all transports.
 //
-// Words after a program's name, in any order: the server's host name (the program is the client, then), a number of gets of each
-// size (without it: 2000, or as many as fit into half a second), and
+// Words after a program's name, in any order: the server's host name (the program is the client, then), a
+// number of gets of each size (without it: 2000, or as many as fit into half a second), and
 //   sleep    the server of kv_send sleeps until a request comes; without this word it polls
 //   change   the server changes a value over and over; the client asks for this value and another one in turn
 //   trust    the client of kv_read takes a value as it comes, even if the server is changing it

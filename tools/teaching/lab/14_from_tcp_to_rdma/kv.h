@@ -1,4 +1,5 @@
-// A key-value server, and a client that measures it: the same over four transports. A value has 64 bytes, or 16 KiB.
+// A key-value server, and a client that measures it: the same over four transports. A value has 64 bytes, or
+// 16 KiB.
 //
 //   urnic run -- ./kv_send                 the server
 //   urnic run -- ./kv_send localhost       the client; a number after it limits the gets of each size
@@ -22,7 +23,8 @@ struct request {
 enum { TABLE_BYTES = KEYS * (SMALL + LARGE) };
 size_t offset_of(const struct request* request);
 
-// A value begins with its version and ends with it. All bytes between the two are equal: key + 1, as long as it is not changed.
+// A value begins with its version and ends with it. All bytes between the two are equal: key + 1, as long as
+// it is not changed.
 enum { VERSION = sizeof(uint64_t) };
 uint64_t first_version(const char* value);
 uint64_t last_version(const char* value, uint32_t bytes);
@@ -32,8 +34,8 @@ int is_mixed(const char* value, uint32_t bytes);
 
 void fill_table(char* table);
 
-// Gives a large value another version, slowly, as if the server computed it meanwhile: raises the last version, writes the bytes,
-// and then raises the first version.
+// Gives a large value another version, slowly, as if the server computed it meanwhile: raises the last
+// version, writes the bytes, and then raises the first version.
 void change_value(char* value);
 
 // The words after the program's name.

@@ -1,17 +1,26 @@
-"""Lab 14: one key-value server over sockets, rsockets, SEND and RECV, and RDMA READ; what each costs, and what READ leaves to the program."""
+"""Lab 14: one key-value server over sockets, rsockets, SEND and RECV, and RDMA READ; what each costs, and
+what READ leaves to the program."""
 import itertools
 import re
 
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
 
-GETS, SMALL, LARGE, VERSION, MTU = 20, 64, 16384, 8, 1024  # as in kv.h and kv.c; GETS as the experiments below say
+GETS, SMALL, LARGE, VERSION, MTU = (
+    20,
+    64,
+    16384,
+    8,
+    1024,
+)  # as in kv.h and kv.c; GETS as the experiments below say
 REQUEST_BYTES = 8
 HOT_BYTES = (1, 2)  # of the value that the server changes: key 0; the bytes of key 1 stay 2
 MUCH_LESS = 1 / 4
 
 
 def programs(name, server="", client="", gets=GETS):
-    return Program("server", f"./kv_{name} {server}".strip()), Program("client", f"./kv_{name} localhost {gets} {client}".strip())
+    return Program("server", f"./kv_{name} {server}".strip()), Program(
+        "client", f"./kv_{name} localhost {gets} {client}".strip()
+    )
 
 
 # --- Packets ---
@@ -19,16 +28,27 @@ def programs(name, server="", client="", gets=GETS):
 
 def data_packets(seen):
     """In the order in which they were sent, without the connection manager's packets."""
-    return sorted((packet for packet in seen.trace.packets if packet.kind in ("request", "response", "ack", "nak", "rnr")), key=lambda packet: packet.time)
+    return sorted(
+        (
+            packet
+            for packet in seen.trace.packets
+            if packet.kind in ("request", "response", "ack", "nak", "rnr")
+        ),
+        key=lambda packet: packet.time,
+    )
 
 
 def per_get(seen, bytes, is_request, has_finish):
-    """Packets between the first request for values of this size and the last one's end, for each get. `has_finish`: one more request says that there are no more."""
+    """Packets between the first request for values of this size and the last one's end, for each get.
+    `has_finish`: one more request says that there are no more."""
     times = [packet.time for packet in seen.trace.requests("client", again=False) if is_request(packet)]
     of_a_size = GETS + has_finish
     begin = times[0 if bytes == SMALL else of_a_size]
     behind = times[of_a_size * (1 if bytes == SMALL else 2) - has_finish :]
-    return round(sum(begin <= packet.time and (not behind or packet.time < behind[0]) for packet in data_packets(seen)) / GETS)
+    return round(
+        sum(begin <= packet.time and (not behind or packet.time < behind[0]) for packet in data_packets(seen))
+        / GETS
+    )
 
 
 def messages_per_get(seen, bytes):
@@ -59,12 +79,22 @@ def segments(seen):
 def data_operation(seen):
     """The letter: what carries the values."""
     labels = {packet.label for packet in seen.trace.requests("server")}
-    return "b" if any("WRITE" in label and "Immediate" in label for label in labels) else "a" if any("SEND" in label for label in labels) else "c"
+    return (
+        "b"
+        if any("WRITE" in label and "Immediate" in label for label in labels)
+        else "a"
+        if any("SEND" in label for label in labels)
+        else "c"
+    )
 
 
 def places(seen):
     """Where the server's NIC writes at the client, in order."""
-    return [packet.field("RETH.Virtual address") for packet in seen.trace.requests("server", again=False) if packet.field("RETH.Virtual address")]
+    return [
+        packet.field("RETH.Virtual address")
+        for packet in seen.trace.requests("server", again=False)
+        if packet.field("RETH.Virtual address")
+    ]
 
 
 # --- SEND and RECV ---
@@ -77,7 +107,10 @@ def of_gets(times):
 
 def early_requests(seen):
     """Gets whose request was posted before the receive for the value."""
-    return sum(receive > request for receive, request in zip(times_of(seen, "post_receive"), of_gets(times_of(seen, "post_send"))))
+    return sum(
+        receive > request
+        for receive, request in zip(times_of(seen, "post_receive"), of_gets(times_of(seen, "post_send")))
+    )
 
 
 def hasty_gets(seen):
@@ -113,18 +146,38 @@ def reads(seen):
     """In order."""
     packets = seen.trace.packets
     requests = [packet for packet in seen.trace.requests("client", again=False) if packet.label == "READ"]
-    return [Read(request, b"".join(packets[index].payload_bytes() for index in sorted(request.answers, key=lambda index: packets[index].psn))) for request in requests]
+    return [
+        Read(
+            request,
+            b"".join(
+                packets[index].payload_bytes()
+                for index in sorted(request.answers, key=lambda index: packets[index].psn)
+            ),
+        )
+        for request in requests
+    ]
 
 
 def wrong_place(seen):
     """READs of small values lie 64 bytes apart, by key; READs of large values 16 KiB."""
     found = [read.place for read in reads(seen)]
-    return next((number for number, (one, other) in enumerate(itertools.pairwise(found)) if number % GETS not in (15, GETS - 1) and other - one != (SMALL if number < GETS else LARGE)), None)
+    return next(
+        (
+            number
+            for number, (one, other) in enumerate(itertools.pairwise(found))
+            if number % GETS not in (15, GETS - 1) and other - one != (SMALL if number < GETS else LARGE)
+        ),
+        None,
+    )
 
 
 def took_part(seen):
     """What the server's program has posted, and the completions that it had."""
-    return len(seen.trace.told("post_send", "server")) + len(seen.trace.told("post_receive", "server")) + len(seen.trace.completions("server"))
+    return (
+        len(seen.trace.told("post_send", "server"))
+        + len(seen.trace.told("post_receive", "server"))
+        + len(seen.trace.completions("server"))
+    )
 
 
 def mixed(seen):
@@ -132,8 +185,13 @@ def mixed(seen):
 
 
 def followed(seen):
-    """(a READ, whether the client read the same value again), without the last one, and without incomplete ones."""
-    return [(read, read.place == next_one.place) for read, next_one in itertools.pairwise(reads(seen)) if read.is_complete]
+    """(a READ, whether the client read the same value again), without the last one, and without incomplete
+    ones."""
+    return [
+        (read, read.place == next_one.place)
+        for read, next_one in itertools.pairwise(reads(seen))
+        if read.is_complete
+    ]
 
 
 def taken_though_mixed(seen):
@@ -151,12 +209,20 @@ def figures(seen, transport, bytes):
     """A row of the table: {"program": 0.1, ...}"""
     rows = seen.output("table").partition(f"Values of {bytes} bytes:")[2].splitlines()
     numbers = next(row for row in rows if row.startswith(transport)).removeprefix(transport).split()
-    return dict(zip(("gets", "median", "99 %", "client", "process", "program", "sleeps", "packets"), map(float, numbers)))
+    return dict(
+        zip(
+            ("gets", "median", "99 %", "client", "process", "program", "sleeps", "packets"),
+            map(float, numbers),
+        )
+    )
 
 
 def least_work(seen):
     """The letter: the READ server's program, compared with the TCP server's."""
-    share = max(figures(seen, "READ", size)["program"] / figures(seen, "TCP", size)["program"] for size in (SMALL, LARGE))
+    share = max(
+        figures(seen, "READ", size)["program"] / figures(seen, "TCP", size)["program"]
+        for size in (SMALL, LARGE)
+    )
     return "c" if share < MUCH_LESS else "b" if share < 0.75 else "a"
 
 
@@ -196,7 +262,9 @@ LAB = Lab(
             name="tcp",
             title="Sockets",
             text="Read tcp.c first. The client gets 500 small values and 500 large ones. There is no RDMA in it, so no recording: the kernel counts the segments (TCP_INFO).",
-            programs=tuple(Program(program.name, program.command, is_plain=True) for program in programs("tcp", gets=500)),
+            programs=tuple(
+                Program(program.name, program.command, is_plain=True) for program in programs("tcp", gets=500)
+            ),
             questions=(
                 Question(
                     "How many TCP segments does a get of 64 bytes take, both ways together, acknowledgements included?",
@@ -207,7 +275,11 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the large values took about two segments, too: on one host a segment may have 64 KiB.", lambda seen: segments(seen)[1] in (2, 3, 4), lambda seen: f"The large values took {segments(seen)[1]} segments each."),
+                Expect(
+                    "the large values took about two segments, too: on one host a segment may have 64 KiB.",
+                    lambda seen: segments(seen)[1] in (2, 3, 4),
+                    lambda seen: f"The large values took {segments(seen)[1]} segments each.",
+                ),
             ),
             after="""
             For each get the server's program makes two system calls: recv(), in which it sleeps, and send(). The kernel copies the value twice: from the
@@ -229,8 +301,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("no value went over TCP.", lambda seen: segments(seen) == [0, 0], lambda seen: f"{segments(seen)} TCP segments for each get."),
-                Expect("the server's NIC wrote to many places, though the client's program receives all values into one: the places are in a buffer of the library.", lambda seen: len(set(places(seen))) > GETS, "The WRITEs should go to many places."),
+                Expect(
+                    "no value went over TCP.",
+                    lambda seen: segments(seen) == [0, 0],
+                    lambda seen: f"{segments(seen)} TCP segments for each get.",
+                ),
+                Expect(
+                    "the server's NIC wrote to many places, though the client's program receives all values into one: the places are in a buffer of the library.",
+                    lambda seen: len(set(places(seen))) > GETS,
+                    "The WRITEs should go to many places.",
+                ),
             ),
             after="""
             Sockets promise that the program may use its memory again when send() returns, and that recv() puts bytes wherever the program wants them at that
@@ -276,9 +356,21 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("no message was refused: each found a receive.", lambda seen: not refusals(seen), lambda seen: f"{len(refusals(seen))} RNR NAKs: a receive was posted after its message had come. send.c: GAP 1 for the server, GAP 3 for the client."),
-                Expect("the client posted each receive before the request that it is for.", lambda seen: early_requests(seen) == 0, lambda seen: f"send.c, GAP 3: {early_requests(seen)} requests were posted before the receive for the value."),
-                Expect("each get was complete, request and value, before the next one began.", lambda seen: hasty_gets(seen) == 0, lambda seen: f"send.c, GAP 4: {hasty_gets(seen)} gets began before the one before them had both of its completions."),
+                Expect(
+                    "no message was refused: each found a receive.",
+                    lambda seen: not refusals(seen),
+                    lambda seen: f"{len(refusals(seen))} RNR NAKs: a receive was posted after its message had come. send.c: GAP 1 for the server, GAP 3 for the client.",
+                ),
+                Expect(
+                    "the client posted each receive before the request that it is for.",
+                    lambda seen: early_requests(seen) == 0,
+                    lambda seen: f"send.c, GAP 3: {early_requests(seen)} requests were posted before the receive for the value.",
+                ),
+                Expect(
+                    "each get was complete, request and value, before the next one began.",
+                    lambda seen: hasty_gets(seen) == 0,
+                    lambda seen: f"send.c, GAP 4: {hasty_gets(seen)} gets began before the one before them had both of its completions.",
+                ),
             ),
             after="""
             The copies are gone: the server's NIC takes the value from the table, the client's NIC puts it where the program has asked for it. But the
@@ -325,8 +417,16 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("each READ asked for the place of its key: 64 bytes or 16 KiB after the place of the key before.", lambda seen: wrong_place(seen) is None, lambda seen: f"read.c, GAP 2: READ number {wrong_place(seen) + 1} does not lie where the value of the next key is."),
-                Expect("no value went over TCP.", lambda seen: segments(seen) == [0, 0], lambda seen: f"{segments(seen)} TCP segments for each get."),
+                Expect(
+                    "each READ asked for the place of its key: 64 bytes or 16 KiB after the place of the key before.",
+                    lambda seen: wrong_place(seen) is None,
+                    lambda seen: f"read.c, GAP 2: READ number {wrong_place(seen) + 1} does not lie where the value of the next key is.",
+                ),
+                Expect(
+                    "no value went over TCP.",
+                    lambda seen: segments(seen) == [0, 0],
+                    lambda seen: f"{segments(seen)} TCP segments for each get.",
+                ),
             ),
             after="""
             The server has less work, but it has also lost something: it cannot refuse a single get, count gets, or move a value to another place. The
@@ -347,14 +447,23 @@ LAB = Lab(
             questions=(
                 Question(
                     "Does the client get values that are old in one part and new in the other?",
-                    choices=("yes", "no: a READ is atomic", "no: the server's NIC waits until the program has finished"),
+                    choices=(
+                        "yes",
+                        "no: a READ is atomic",
+                        "no: the server's NIC waits until the program has finished",
+                    ),
                     truth=lambda seen: "a" if mixed(seen) else "b",
                     expected="a",
                     why="Yes. The server's NIC reads memory when it makes each packet, and knows nothing about the program. All packets are right, the status is 0, and the value never existed.",
                 ),
             ),
             expects=(
-                Expect("mixed values were of key 0 only, and the client read none of them again.", lambda seen: len({read.place for read in mixed(seen)}) == 1 and taken_though_mixed(seen) >= len(mixed(seen)) - 1, "The client should take what comes, with the word 'trust'."),
+                Expect(
+                    "mixed values were of key 0 only, and the client read none of them again.",
+                    lambda seen: len({read.place for read in mixed(seen)}) == 1
+                    and taken_though_mixed(seen) >= len(mixed(seen)) - 1,
+                    "The client should take what comes, with the word 'trust'.",
+                ),
             ),
             after="With SEND and RECV this does not happen here: the server's program does not send a value while it changes it. With READ there is no order between the change and the READ.",
         ),
@@ -376,9 +485,21 @@ LAB = Lab(
             programs=programs("read", "change", "change", gets=40),
             hint="Edit read.c.",
             expects=(
-                Expect("the server was caught at a change: READs brought mixed values.", lambda seen: mixed(seen), "No READ came during a change this time: run it again."),
-                Expect("the client read each of them again.", lambda seen: taken_though_mixed(seen) == 0, lambda seen: f"read.c, GAP 3: {taken_though_mixed(seen)} mixed values were taken."),
-                Expect("and read nothing again whose two versions are equal.", lambda seen: repeated_in_vain(seen) == 0, lambda seen: f"read.c, GAP 3: {repeated_in_vain(seen)} READs were repeated, though the value had one version."),
+                Expect(
+                    "the server was caught at a change: READs brought mixed values.",
+                    lambda seen: mixed(seen),
+                    "No READ came during a change this time: run it again.",
+                ),
+                Expect(
+                    "the client read each of them again.",
+                    lambda seen: taken_though_mixed(seen) == 0,
+                    lambda seen: f"read.c, GAP 3: {taken_though_mixed(seen)} mixed values were taken.",
+                ),
+                Expect(
+                    "and read nothing again whose two versions are equal.",
+                    lambda seen: repeated_in_vain(seen) == 0,
+                    lambda seen: f"read.c, GAP 3: {repeated_in_vain(seen)} READs were repeated, though the value had one version.",
+                ),
             ),
             after="""
             A repeated READ costs the client time, and the server's program nothing. It does the work of a lock without a lock, and is good when
@@ -418,8 +539,22 @@ LAB = Lab(
                 ),
             ),
             expects=(
-                Expect("the server's program did not sleep and wake for each READ, as it did for TCP.", lambda seen: all(figures(seen, "READ", size)["sleeps"] < MUCH_LESS * figures(seen, "TCP", size)["sleeps"] for size in (SMALL, LARGE)), "The server's program should sleep from the first READ to the last."),
-                Expect("the server that polls never slept in the kernel to wait for a request.", lambda seen: all(figures(seen, "SEND, polls", size)["sleeps"] < MUCH_LESS for size in (SMALL, LARGE)), "kv_send without the word 'sleep' should poll."),
+                Expect(
+                    "the server's program did not sleep and wake for each READ, as it did for TCP.",
+                    lambda seen: all(
+                        figures(seen, "READ", size)["sleeps"]
+                        < MUCH_LESS * figures(seen, "TCP", size)["sleeps"]
+                        for size in (SMALL, LARGE)
+                    ),
+                    "The server's program should sleep from the first READ to the last.",
+                ),
+                Expect(
+                    "the server that polls never slept in the kernel to wait for a request.",
+                    lambda seen: all(
+                        figures(seen, "SEND, polls", size)["sleeps"] < MUCH_LESS for size in (SMALL, LARGE)
+                    ),
+                    "kv_send without the word 'sleep' should poll.",
+                ),
             ),
             after="""
             Read the table with care:

@@ -1,5 +1,5 @@
-// The same with RDMA READ: the client reads the value in the server's memory. There is no request, and the server's program does
-// nothing; its NIC answers.
+// The same with RDMA READ: the client reads the value in the server's memory. There is no request, and the
+// server's program does nothing; its NIC answers.
 #include <time.h>
 
 #include "end.h"
@@ -16,7 +16,8 @@ static int rights(void) {
       "GAP 1: which rights does the client need in the server's memory, and which the server in the client's?");
 }
 
-// Where the value is, in the server's memory, and the key that opens it. end.peers has what the server has told: struct address.
+// Where the value is, in the server's memory, and the key that opens it. end.peers has what the server has
+// told: struct address.
 static void find(const struct request* request, uint64_t* address, uint32_t* rkey) {
   (void)request, (void)address, (void)rkey;
   fail("GAP 2: set *address and *rkey");

@@ -1,4 +1,5 @@
-// The same over rsockets, librdmacm's sockets on RDMA: tcp.c with an r in front of each call. Nothing is to be done here.
+// The same over rsockets, librdmacm's sockets on RDMA: tcp.c with an r in front of each call. Nothing is to
+// be done here.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rsocket.h>

@@ -1,4 +1,5 @@
-// The same with SEND and RECV: request and answer are messages. The answer leaves from the table itself: no program copies a value.
+// The same with SEND and RECV: request and answer are messages. The answer leaves from the table itself: no
+// program copies a value.
 #include "end.h"
 #include "kv.h"
 #include "meet.h"
@@ -27,7 +28,8 @@ static void make_completions_wake(void) {
 static struct ibv_wc next_completion(void) {
   if (!sleeps) return end_wait_for_success(&end);
   struct ibv_wc completion;
-  // Asks for an event, and looks once more before it sleeps: a completion that came before the question makes none.
+  // Asks for an event, and looks once more before it sleeps: a completion that came before the question makes
+  // none.
   for (int has_asked = 0; ibv_poll_cq(end.cq, 1, &completion) == 0; has_asked = !has_asked) {
     struct ibv_cq* cq;
     void* unused;

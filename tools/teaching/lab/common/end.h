@@ -1,4 +1,5 @@
-// One end of a reliable connection, with everything that a small program needs: what you wrote by hand in lab 1.
+// One end of a reliable connection, with everything that a small program needs: what you wrote by hand in lab
+// 1.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -36,8 +37,9 @@ struct end {
   uint8_t ack_timeout, retry_count, rnr_retry, min_rnr_timer;
 };
 
-// Opens the device and makes PD, CQ, memory with a region around it, and a queue pair in state INIT. `access` are rights of
-// the region and of the queue pair (IBV_ACCESS_...; IBV_ACCESS_LOCAL_WRITE is added). Ends the program when that fails.
+// Opens the device and makes PD, CQ, memory with a region around it, and a queue pair in state INIT. `access`
+// are rights of the region and of the queue pair (IBV_ACCESS_...; IBV_ACCESS_LOCAL_WRITE is added). Ends the
+// program when that fails.
 void end_open(struct end* end, size_t bytes, int access);
 
 // Another queue pair with the same PD and CQ, in state INIT.
@@ -46,7 +48,8 @@ struct ibv_qp* end_another_qp(struct end* end, int access);
 // Takes `qp` from INIT to RTR and RTS, connected to the queue pair of `peer`.
 void end_connect_qp(struct end* end, struct ibv_qp* qp, uint32_t own_psn, const struct address* peer);
 
-// Swaps addresses with the peer over the socket of meet(), and connects the queue pair. Returns when both ends are in RTS.
+// Swaps addresses with the peer over the socket of meet(), and connects the queue pair. Returns when both
+// ends are in RTS.
 void end_connect(struct end* end, int socket);
 
 // The bytes [offset, offset + bytes) of this end's memory, as an element of a scatter/gather list.
@@ -56,7 +59,8 @@ struct ibv_sge end_part(const struct end* end, size_t offset, size_t bytes);
 void end_post_receive(struct end* end, uint64_t wr_id, struct ibv_sge part);
 void end_post_send(struct end* end, uint64_t wr_id, struct ibv_sge part);
 
-// A work request that writes `part` to `offset` in the peer's memory. With IBV_WR_RDMA_READ as its opcode it reads instead.
+// A work request that writes `part` to `offset` in the peer's memory. With IBV_WR_RDMA_READ as its opcode it
+// reads instead.
 struct ibv_send_wr end_write_request(const struct end* end, uint64_t wr_id, struct ibv_sge* part,
                                      size_t offset);
 

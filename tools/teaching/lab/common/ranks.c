@@ -46,7 +46,8 @@ void ranks_open(struct ranks* ranks, int rank, int count, size_t bytes) {
     ranks->to[peer].qp = end_another_qp(&ranks->end, access);
     mine[peer] = ranks->end.mine;
     mine[peer].qp_number = ranks->to[peer].qp->qp_num;
-    // On one host all have the same address. As their PSNs differ, a reader of the packets can tell to which queue pair an ACK belongs.
+    // On one host all have the same address. As their PSNs differ, a reader of the packets can tell to which
+    // queue pair an ACK belongs.
     mine[peer].psn += (uint32_t)(rank * MOST_RANKS + peer) << 16;
     for (int i = 0; i < RECEIVES; i++) post_receive(ranks, peer);
   }

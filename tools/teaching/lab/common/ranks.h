@@ -1,8 +1,9 @@
-// Programs of one kind, with ranks from 0 to count - 1, each connected to each other one: what MPI and NCCL call a communicator.
+// Programs of one kind, with ranks from 0 to count - 1, each connected to each other one: what MPI and NCCL
+// call a communicator.
 //
-// The memory of all of them has the same layout, so an address in the own memory also names the same place in a peer's memory
-// (NVSHMEM calls that symmetric memory). Data go by WRITE with immediate, where the immediate tells the peer's program what has
-// come, or by READ.
+// The memory of all of them has the same layout, so an address in the own memory also names the same place in
+// a peer's memory (NVSHMEM calls that symmetric memory). Data go by WRITE with immediate, where the immediate
+// tells the peer's program what has come, or by READ.
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +15,8 @@ enum { MOST_RANKS = 8, IMMEDIATES = 256 };
 
 struct ranks {
   int rank, count;
-  // The device, the completion queue and the memory, which all connections share; and the same with the queue pair that leads to
-  // a peer, and with this peer's address.
+  // The device, the completion queue and the memory, which all connections share; and the same with the queue
+  // pair that leads to a peer, and with this peer's address.
   struct end end, to[MOST_RANKS];
   // WRITEs that have come, by their immediate, without those that ranks_wait_for() has returned for.
   int arrived[IMMEDIATES];

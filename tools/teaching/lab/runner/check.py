@@ -45,7 +45,8 @@ def _check(lab, folder, urnic, as_json, console):
 
 
 def _results(lab, folder, urnic):
-    """(title, findings, the exercise that it is about) of each step that can fail; ends after the first one that fails."""
+    """(title, findings, the exercise that it is about) of each step that can fail; ends after the first one
+    that fails."""
     try:
         build(folder)
     except Failure as failure:
@@ -74,7 +75,14 @@ def _report(lab, folder, steps, passed, seconds):
                 "title": title,
                 "passed": all(finding.passed for finding in findings),
                 **({"exercise": exercise.file} if exercise else {}),
-                "findings": [{"text": finding.text, "passed": finding.passed, **({"complaint": finding.complaint} if finding.complaint else {})} for finding in findings],
+                "findings": [
+                    {
+                        "text": finding.text,
+                        "passed": finding.passed,
+                        **({"complaint": finding.complaint} if finding.complaint else {}),
+                    }
+                    for finding in findings
+                ],
             }
             for title, findings, exercise in steps
         ],

@@ -30,7 +30,10 @@ def main():
         return _complain("--solution and --json of a lab go with --check", USAGE)
     missing = _missing(lab)
     if missing:
-        return _complain("not everything is here that this lab needs; on Debian: apt install " + " ".join(missing), SOMETHING_IS_MISSING)
+        return _complain(
+            "not everything is here that this lab needs; on Debian: apt install " + " ".join(missing),
+            SOMETHING_IS_MISSING,
+        )
     urnic = os.environ.get("URNIC") or shutil.which("urnic")
     if urnic is None:
         return _complain("start this with 'urnic lab'", SOMETHING_IS_MISSING)
@@ -44,11 +47,17 @@ def main():
 
 
 def _parser():
-    parser = argparse.ArgumentParser(prog="urnic lab", description="Teaching labs: without a number, the list of them.")
+    parser = argparse.ArgumentParser(
+        prog="urnic lab", description="Teaching labs: without a number, the list of them."
+    )
     parser.add_argument("number", nargs="?", type=int, help="the lab to work on")
     parser.add_argument("--folder", help="where its files are; ./urnic-lab-NUMBER by default")
-    parser.add_argument("--check", action="store_true", help="carry out all experiments without asking, and say what is right")
-    parser.add_argument("--solution", action="store_true", help="check the solutions instead of the student's files")
+    parser.add_argument(
+        "--check", action="store_true", help="carry out all experiments without asking, and say what is right"
+    )
+    parser.add_argument(
+        "--solution", action="store_true", help="check the solutions instead of the student's files"
+    )
     parser.add_argument("--json", action="store_true", help="the list, or what --check found, for programs")
     parser.add_argument("--restart", action="store_true", help="begin with the first step again; files stay")
     parser.add_argument("--open", action="store_true", help="open the picture in a browser at the end")
@@ -57,7 +66,20 @@ def _parser():
 
 def _list(labs, as_json, console):
     if as_json:
-        print(json.dumps([{"number": lab.number, "title": lab.title, "minutes": lab.minutes, "understand": list(lab.understand)} for lab in labs.values()], indent=1))
+        print(
+            json.dumps(
+                [
+                    {
+                        "number": lab.number,
+                        "title": lab.title,
+                        "minutes": lab.minutes,
+                        "understand": list(lab.understand),
+                    }
+                    for lab in labs.values()
+                ],
+                indent=1,
+            )
+        )
         return 0
     for lab in labs.values():
         print(f"{lab.number:3}  {lab.title} ({lab.minutes} minutes)")
@@ -69,7 +91,11 @@ def _list(labs, as_json, console):
 
 def _missing(lab):
     """Debian's packages."""
-    missing = [package for thing, package in {**NEEDS, **lab.needs}.items() if not (os.path.exists(thing) if thing.startswith("/") else shutil.which(thing))]
+    missing = [
+        package
+        for thing, package in {**NEEDS, **lab.needs}.items()
+        if not (os.path.exists(thing) if thing.startswith("/") else shutil.which(thing))
+    ]
     if not any(os.path.exists(header) for header in HEADERS):
         missing.append("libibverbs-dev")
     return missing

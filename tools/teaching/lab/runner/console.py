@@ -25,7 +25,18 @@ class Console:
     def quote(self, text):
         """What a program said, or what is wrong."""
         for line in text.splitlines():
-            print("\n".join(textwrap.wrap(line, self.width - 6, initial_indent="      ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)))
+            print(
+                "\n".join(
+                    textwrap.wrap(
+                        line,
+                        self.width - 6,
+                        initial_indent="      ",
+                        subsequent_indent="      ",
+                        break_long_words=False,
+                        break_on_hyphens=False,
+                    )
+                )
+            )
         sys.stdout.flush()
 
     def item(self, text):
@@ -52,7 +63,17 @@ class Console:
         yield from self._flow(flowing)
 
     def _flow(self, lines):
-        return textwrap.wrap(" ".join(lines), self.width, break_long_words=False, break_on_hyphens=False) if lines else []
+        return (
+            textwrap.wrap(" ".join(lines), self.width, break_long_words=False, break_on_hyphens=False)
+            if lines
+            else []
+        )
 
     def _item(self, line):
-        return textwrap.wrap(line, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) if line.startswith("- ") else [line]
+        return (
+            textwrap.wrap(
+                line, self.width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+            if line.startswith("- ")
+            else [line]
+        )

@@ -24,12 +24,13 @@ class Exercise:
 
 @dataclasses.dataclass
 class Question:
-    """Asked before an experiment. `truth(seen)` is the answer of the packets, `expected` the answer of theory; both must agree, whatever
-    the student answers.
+    """Asked before an experiment. `truth(seen)` is the answer of the packets, `expected` the answer of
+    theory; both must agree, whatever the student answers.
 
-    `choices` make a question with letters for answers; `expected` and `truth` are then letters. Otherwise answers are numbers, and
-    those are right that differ from the truth by no more than the share `tolerance` of it. `expected` may be a function, which gets the
-    truth and says whether theory allows it: of times, which have a lower limit only."""
+    `choices` make a question with letters for answers; `expected` and `truth` are then letters. Otherwise
+    answers are numbers, and those are right that differ from the truth by no more than the share
+    `tolerance` of it. `expected` may be a function, which gets the truth and says whether theory allows
+    it: of times, which have a lower limit only."""
 
     text: str
     truth: typing.Callable
@@ -48,8 +49,8 @@ class Question:
 
 @dataclasses.dataclass
 class Expect:
-    """What packets and notes must show: then `test(seen)` is true. Otherwise `otherwise` (words, or a function of `seen` that makes
-    them) says what to do."""
+    """What packets and notes must show: then `test(seen)` is true. Otherwise `otherwise` (words, or a
+    function of `seen` that makes them) says what to do."""
 
     text: str
     test: typing.Callable
@@ -64,8 +65,8 @@ class Expect:
 
 @dataclasses.dataclass
 class Program:
-    """A program of an experiment. `{port}` in its words is a TCP port that is free, which it also finds in LAB_PORT. A plain one may be
-    `urnic` itself."""
+    """A program of an experiment. `{port}` in its words is a TCP port that is free, which it also finds in
+    LAB_PORT. A plain one may be `urnic` itself."""
 
     name: str
     command: str
@@ -99,7 +100,9 @@ class Lab:
     understand: tuple
     steps: tuple
     picture: str  # the name of the experiment that page.html shows
-    needs: dict = dataclasses.field(default_factory=dict)  # programs and files beside the usual ones, and Debian's packages of them
+    needs: dict = dataclasses.field(
+        default_factory=dict
+    )  # programs and files beside the usual ones, and Debian's packages of them
 
     # Filled in by the catalog.
     number: int = 0
@@ -111,11 +114,15 @@ def pair(program, arguments="", client=None, server_nic="", client_nic="", may_f
     words = f" {arguments}" if arguments else ""
     return (
         Program("server", f"./{program}{words}", nic=server_nic, may_fail="server" in may_fail),
-        Program("client", f"./{client or program} localhost{words}", nic=client_nic, may_fail="client" in may_fail),
+        Program(
+            "client", f"./{client or program} localhost{words}", nic=client_nic, may_fail="client" in may_fail
+        ),
     )
 
 
 def ranks(program, count, arguments="", nic=""):
     """A program of a lab as rank0, rank1 and so on: it is told its rank and their number."""
     words = f" {arguments}" if arguments else ""
-    return tuple(Program(f"rank{rank}", f"./{program} {rank} {count}{words}", nic=nic) for rank in range(count))
+    return tuple(
+        Program(f"rank{rank}", f"./{program} {rank} {count}{words}", nic=nic) for rank in range(count)
+    )

@@ -56,4 +56,11 @@ def receiver_of(trace, packet):
     """The program at the other end of the connection, None where it was not recorded."""
     if packet.connection is None:
         return None
-    return next((name for name in (trace.side_of(packet.connection, end) for end in (0, 1)) if name not in (None, packet.side)), None)
+    return next(
+        (
+            name
+            for name in (trace.side_of(packet.connection, end) for end in (0, 1))
+            if name not in (None, packet.side)
+        ),
+        None,
+    )

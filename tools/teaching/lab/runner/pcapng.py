@@ -5,7 +5,8 @@ SECTION, ENHANCED_PACKET = 0x0A0D0D0A, 6
 
 
 def frames_of(path):
-    """Bytes of each frame, in order; the first one has number 1. `urnic run --record` writes in the processor's byte order."""
+    """Bytes of each frame, in order; the first one has number 1. `urnic run --record` writes in the
+    processor's byte order."""
     data = path.read_bytes()
     frames, at, order = [], 0, "<"
     while at + 12 <= len(data):

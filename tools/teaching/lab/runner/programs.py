@@ -19,7 +19,13 @@ class Seen:
     """The results of an experiment."""
 
     def __init__(self, trace, captures, outputs, codes, folder):
-        self.trace, self.captures, self.outputs, self.codes, self.folder = trace, captures, outputs, codes, folder
+        self.trace, self.captures, self.outputs, self.codes, self.folder = (
+            trace,
+            captures,
+            outputs,
+            codes,
+            folder,
+        )
 
     def output(self, name):
         return self.outputs[name]
@@ -30,7 +36,14 @@ class Seen:
 
 
 def build(folder):
-    result = subprocess.run(["make", "--no-print-directory"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    result = subprocess.run(
+        ["make", "--no-print-directory"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if result.returncode != 0:
         raise Failure(f"'make' does not build the programs:\n{result.stdout.strip()}")
 
@@ -47,7 +60,9 @@ def _has_listener(port):
             lines = pathlib.Path(table).read_text().splitlines()[1:]
         except OSError:
             continue
-        if any(int(fields[1].split(":")[1], 16) == port and fields[3] == "0A" for fields in map(str.split, lines)):
+        if any(
+            int(fields[1].split(":")[1], 16) == port and fields[3] == "0A" for fields in map(str.split, lines)
+        ):
             return True
     return False
 
@@ -60,7 +75,15 @@ class Runner:
         words = [word.format(port=port) for word in shlex.split(program.command)]
         if program.is_plain:
             return [self.urnic, *words[1:]] if words[0] == "urnic" else words
-        return [self.urnic, "run", "--record", recording_of(experiment, program), *shlex.split(program.nic), "--", *words]
+        return [
+            self.urnic,
+            "run",
+            "--record",
+            recording_of(experiment, program),
+            *shlex.split(program.nic),
+            "--",
+            *words,
+        ]
 
     def run(self, experiment, folder):
         """What was seen; raises Failure when a program does not end as it should."""
@@ -87,29 +110,50 @@ class Runner:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-        failed = [program.name for program in experiment.programs if codes[program.name] != 0 and not program.may_fail]
+        failed = [
+            program.name
+            for program in experiment.programs
+            if codes[program.name] != 0 and not program.may_fail
+        ]
         if failed:
-            raise Failure(_description(failed, outputs, codes) + (f"\n{experiment.hint}" if experiment.hint else ""))
-        return Seen(self._trace_of(experiment, folder), self._captures_of(experiment, folder), outputs, codes, folder)
+            raise Failure(
+                _description(failed, outputs, codes) + (f"\n{experiment.hint}" if experiment.hint else "")
+            )
+        return Seen(
+            self._trace_of(experiment, folder), self._captures_of(experiment, folder), outputs, codes, folder
+        )
 
     def _start(self, words, folder, port):
         environment = {**os.environ, "LAB_PORT": str(port), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             return subprocess.Popen(
-                words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+                words,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
             )
         except OSError as error:
             raise Failure(f"{words[0]}: {error.strerror}") from None
 
     def _await_listener(self, port, running):
         deadline = time.monotonic() + 10
-        while not _has_listener(port) and time.monotonic() < deadline and all(process.poll() is None for process in running.values()):
+        while (
+            not _has_listener(port)
+            and time.monotonic() < deadline
+            and all(process.poll() is None for process in running.values())
+        ):
             time.sleep(0.02)
 
     def _trace_of(self, experiment, folder):
         recordings = recordings_of(experiment, folder)
         if not recordings and experiment.recordings_of:
-            raise Failure(f"there is no recording of '{experiment.recordings_of}': that experiment comes first")
+            raise Failure(
+                f"there is no recording of '{experiment.recordings_of}': that experiment comes first"
+            )
         for name, path in recordings.items():
             if not path.exists() or path.stat().st_size == 0:
                 raise Failure(f"{path.name} is empty: the program '{name}' has not opened the device urnic0")
@@ -131,7 +175,11 @@ def recordings_of(experiment, folder):
     if experiment.recordings_of:
         paths = sorted(folder.glob(f"{experiment.recordings_of}-*.pcapng"))
         return {path.stem.removeprefix(f"{experiment.recordings_of}-"): path for path in paths}
-    return {program.name: folder / recording_of(experiment, program) for program in experiment.programs if not program.is_plain}
+    return {
+        program.name: folder / recording_of(experiment, program)
+        for program in experiment.programs
+        if not program.is_plain
+    }
 
 
 def _description(failed, outputs, codes):

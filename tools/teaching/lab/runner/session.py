@@ -18,7 +18,13 @@ class Stopped(Exception):
 
 class Session:
     def __init__(self, lab, folder, urnic, console, opens_picture):
-        self.lab, self.folder, self.urnic, self.console, self.opens_picture = lab, folder, urnic, console, opens_picture
+        self.lab, self.folder, self.urnic, self.console, self.opens_picture = (
+            lab,
+            folder,
+            urnic,
+            console,
+            opens_picture,
+        )
         self.runner = Runner(urnic)
 
     def run(self, from_the_beginning=False):
@@ -47,10 +53,16 @@ class Session:
         self.console.line()
         place = self.folder.resolve()
         if is_new:
-            self.console.say(f"The files are in {place}, and are yours: edit them, build them with 'make', run them again.")
+            self.console.say(
+                f"The files are in {place}, and are yours: edit them, build them with 'make', run them again."
+            )
         else:
-            self.console.say(f"{place} is there already: it stays as it is{', and we go on where you stopped' if done else ''}. (--restart begins with the first step; files stay.)")
-        facts = next((f" Facts, such as \"fact 19\", are numbered in {path}." for path in FACTS if path.exists()), "")
+            self.console.say(
+                f"{place} is there already: it stays as it is{', and we go on where you stopped' if done else ''}. (--restart begins with the first step; files stay.)"
+            )
+        facts = next(
+            (f' Facts, such as "fact 19", are numbered in {path}.' for path in FACTS if path.exists()), ""
+        )
         self.console.say(f"README.md there has the whole lab to read.{facts} Enter goes on, q stops.")
 
     def _take(self, step):
@@ -93,11 +105,17 @@ class Session:
         self._pause("Enter goes on.")
 
     def _show_commands(self, step):
-        self.console.say("What is about to run; you can do so too, in the folder of the lab, with a terminal for each:")
+        self.console.say(
+            "What is about to run; you can do so too, in the folder of the lab, with a terminal for each:"
+        )
         for program in step.programs:
             command = program.command.replace(" -p {port}", "")
             nic = f" {program.nic}" if program.nic else ""
-            self.console.line(f"  {command}" if program.is_plain else f"  urnic run --record {step.name}-{program.name}.pcapng{nic} -- {command}")
+            self.console.line(
+                f"  {command}"
+                if program.is_plain
+                else f"  urnic run --record {step.name}-{program.name}.pcapng{nic} -- {command}"
+            )
         self.console.line()
 
     def _predict(self, question):
@@ -125,7 +143,9 @@ class Session:
         if question.is_right(answer, truth):
             self.console.say(f"Right: {_words(question, truth)}. {question.why}")
         else:
-            self.console.say(f"You said {_words(question, answer)}; the packets say {_words(question, truth)}. {question.why}")
+            self.console.say(
+                f"You said {_words(question, answer)}; the packets say {_words(question, truth)}. {question.why}"
+            )
 
     def _build(self):
         while True:
@@ -141,12 +161,16 @@ class Session:
             raise Stopped
 
     def _finish(self):
-        experiment = next(step for step in self.lab.steps if isinstance(step, Experiment) and step.name == self.lab.picture)
+        experiment = next(
+            step for step in self.lab.steps if isinstance(step, Experiment) and step.name == self.lab.picture
+        )
         page = self.folder.resolve() / "page.html"
         recordings = [path for path in recordings_of(experiment, self.folder).values() if path.exists()]
         subprocess.run([self.urnic, "view", "-o", page, *recordings], stdout=subprocess.DEVNULL, check=True)
         self.console.heading("Done")
-        self.console.say(f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser. README.md has questions about the lab; 'urnic view' draws the recordings of the other experiments, which are there, too. 'urnic lab {self.lab.number} --restart' begins again.")
+        self.console.say(
+            f"The picture of '{experiment.title}', from your own packets: {page}\n\nOpen it in a browser. README.md has questions about the lab; 'urnic view' draws the recordings of the other experiments, which are there, too. 'urnic lab {self.lab.number} --restart' begins again."
+        )
         if self.opens_picture:
             opener = shutil.which("xdg-open")
             if opener is None:

@@ -1,4 +1,5 @@
-"""What the packets and the NICs say: `urnic view --json` of an experiment's recordings, in words that labs use."""
+"""What the packets and the NICs say: `urnic view --json` of an experiment's recordings, in words that labs
+use."""
 import json
 import subprocess
 
@@ -6,7 +7,8 @@ from runner.pcapng import frames_of
 
 
 class Packet:
-    """One packet, with the members that tools/inspection/view/DATA.md lists as attributes, and its headers' fields by name."""
+    """One packet, with the members that tools/inspection/view/DATA.md lists as attributes, and its headers'
+    fields by name."""
 
     def __init__(self, trace, index, members):
         self._trace, self._members = trace, members
@@ -16,7 +18,9 @@ class Packet:
         self.psn, self.payload, self.msn = members.get("psn"), members.get("payload", 0), members.get("msn")
         self.connection = members.get("connection")
         self.time = members["seen"][0]["time"]  # ns, of the first recording that has it: the sender's
-        self.comments = {trace.names[seen["file"]]: seen["comment"] for seen in members["seen"] if "comment" in seen}
+        self.comments = {
+            trace.names[seen["file"]]: seen["comment"] for seen in members["seen"] if "comment" in seen
+        }
         self.times = {trace.names[seen["file"]]: seen["time"] for seen in members["seen"]}
         self.frames = {trace.names[seen["file"]]: seen["frame"] for seen in members["seen"]}
         self.icrc = members.get("icrc")
@@ -52,10 +56,16 @@ class Packet:
 
 
 class Note:
-    """What a NIC told: members as in drivers/pcap/RECORDING.md are attributes, and None where a note lacks one."""
+    """What a NIC told: members as in drivers/pcap/RECORDING.md are attributes, and None where a note lacks
+    one."""
 
     def __init__(self, trace, note):
-        self.side, self.what, self.time, self.packet = trace.names[note["file"]], note["what"], note["time"], note.get("packet")
+        self.side, self.what, self.time, self.packet = (
+            trace.names[note["file"]],
+            note["what"],
+            note["time"],
+            note.get("packet"),
+        )
         self._members = note["members"]
 
     def __getattr__(self, name):
@@ -99,8 +109,13 @@ class Trace:
         return None if file is None else self.names[file]
 
     def sent(self, side, kind=None, again=None):
-        """Packets that this program's NIC sent. `again`: only those that were sent before, or only those that were not."""
-        return [packet for packet in self.packets if packet.side == side and kind in (None, packet.kind) and again in (None, packet.is_repeated)]
+        """Packets that this program's NIC sent. `again`: only those that were sent before, or only those that
+        were not."""
+        return [
+            packet
+            for packet in self.packets
+            if packet.side == side and kind in (None, packet.kind) and again in (None, packet.is_repeated)
+        ]
 
     def requests(self, side, again=None):
         return self.sent(side, "request", again)
@@ -109,7 +124,11 @@ class Trace:
         return [note for note in self.notes if note.what == what and side in (None, note.side)]
 
     def completions(self, side, queue=None, status=None):
-        return [note for note in self.told("completion", side) if queue in (None, note.queue) and status in (None, note.status)]
+        return [
+            note
+            for note in self.told("completion", side)
+            if queue in (None, note.queue) and status in (None, note.status)
+        ]
 
     def violations(self):
         """What `urnic check` holds against the packets."""

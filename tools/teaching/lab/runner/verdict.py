@@ -34,12 +34,25 @@ def carry_out(experiment, runner, folder):
     try:
         seen = runner.run(experiment, folder)
     except Failure as failure:
-        return Outcome([Finding("The programs run to their end.", str(failure))], [None] * len(experiment.questions))
+        return Outcome(
+            [Finding("The programs run to their end.", str(failure))], [None] * len(experiment.questions)
+        )
     findings = [Finding("The programs run to their end.")]
-    findings += [Finding(expect.text, _attempt(lambda: expect.complaint(seen))) for expect in experiment.expects]
+    findings += [
+        Finding(expect.text, _attempt(lambda: expect.complaint(seen))) for expect in experiment.expects
+    ]
     violations = [finding for finding in seen.violations() if finding["rule"] not in experiment.broken_rules]
-    complaint = f"urnic check says: {violations[0]['title']}; seen: {violations[0].get('seen', '')}" if violations else ""
-    findings.append(Finding("'urnic check' finds no violation in the packets, except for those that are made on purpose.", complaint))
+    complaint = (
+        f"urnic check says: {violations[0]['title']}; seen: {violations[0].get('seen', '')}"
+        if violations
+        else ""
+    )
+    findings.append(
+        Finding(
+            "'urnic check' finds no violation in the packets, except for those that are made on purpose.",
+            complaint,
+        )
+    )
     truths = []
     for question in experiment.questions:
         truth, complaint = _truth(question, seen)
@@ -63,7 +76,15 @@ def _attempt(test):
     """A complaint. Packets that are not there at all are one, too."""
     try:
         return test() or ""
-    except (IndexError, KeyError, StopIteration, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+    except (
+        IndexError,
+        KeyError,
+        StopIteration,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ZeroDivisionError,
+    ) as error:
         return f"The recording lacks the packets or notes for this ({type(error).__name__}: {error})."
 
 

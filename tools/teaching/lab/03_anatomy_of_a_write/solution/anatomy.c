@@ -1,4 +1,5 @@
-// Writes messages of several lengths into the server's memory, one after another, and says before each what will be on the wire.
+// Writes messages of several lengths into the server's memory, one after another, and says before each what
+// will be on the wire.
 //
 //   urnic run -- ./anatomy                  the server, which does nothing
 //   urnic run -- ./anatomy localhost        the client

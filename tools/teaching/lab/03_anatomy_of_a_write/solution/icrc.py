@@ -23,7 +23,9 @@ def icrc(packet):
 def main():
     for number, packet in packets_of(sys.argv[1]):
         found, computed = packet[-4:], icrc(packet[:-4])
-        print(f"frame {number}: found {found.hex()}, computed {computed.hex()}{'' if found == computed else '  differs'}")
+        print(
+            f"frame {number}: found {found.hex()}, computed {computed.hex()}{'' if found == computed else '  differs'}"
+        )
 
 
 if __name__ == "__main__":

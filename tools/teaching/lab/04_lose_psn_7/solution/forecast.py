@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Foretells which packets are on the wire: python3 forecast.py EXPERIMENT
 
-PSNs count from 0, the first packet of the connection. A requester remembers only one thing: the oldest PSN that is not acknowledged."""
+PSNs count from 0, the first packet of the connection. A requester remembers only one thing: the oldest PSN
+that is not acknowledged."""
 import sys
 
 LOST = 7  # the PSN
@@ -17,22 +18,29 @@ def after_a_nak(packets):
 
     The responder sees a PSN that it does not expect. It sends a NAK with the PSN that it expects."""
     sent = first_transmission(packets)
-    sent += range(LOST, packets)  # from the PSN of the NAK on: the responder has dropped all packets after the gap
+    sent += range(
+        LOST, packets
+    )  # from the PSN of the NAK on: the responder has dropped all packets after the gap
     return sent
 
 
 def after_a_timeout(packets, expected):
     """PSNs that the client sends when the LAST packet of a message is lost, or the only ACK for it.
 
-    No packet follows it, so the responder sees no gap and sends no NAK. No ACK has come at all. After the timeout the client sends one packet,
-    and requests an ACK in it. The responder expects the PSN `expected`, and its ACK says so. `expected` is `packets` when it has all."""
+    No packet follows it, so the responder sees no gap and sends no NAK. No ACK has come at all. After the
+    timeout the client sends one packet, and requests an ACK in it. The responder expects the PSN
+    `expected`, and its ACK says so. `expected` is `packets` when it has all."""
     sent = first_transmission(packets)
-    sent += [0, *range(expected, packets)]  # the oldest packet that is not acknowledged is the first one; its ACK says which packets are missing, if any
+    sent += [
+        0,
+        *range(expected, packets),
+    ]  # the oldest packet that is not acknowledged is the first one; its ACK says which packets are missing, if any
     return sent
 
 
 def read_requests(packets):
-    """(PSN, number of packets in the response) of each READ request that the client sends, when the response with PSN LOST is lost.
+    """(PSN, number of packets in the response) of each READ request that the client sends, when the
+    response with PSN LOST is lost.
 
     The responses have the PSNs of the READ: the READ takes one PSN for each packet that will come."""
     requests = [(0, packets)]

@@ -1,4 +1,5 @@
-// How long does a requester wait when the responder is not ready? The responder says so, by a code in its RNR NAK.
+// How long does a requester wait when the responder is not ready? The responder says so, by a code in its RNR
+// NAK.
 //
 //   urnic run -- ./rnr                the server: four queue pairs, and never a receive
 //   urnic run -- ./rnr localhost      the client, which sends to each
@@ -9,7 +10,8 @@
 #include "end.h"
 #include "meet.h"
 
-// The last one: the code with which the client waits at least 5 ms and less than 10 ms. Fact 35 has the table.
+// The last one: the code with which the client waits at least 5 ms and less than 10 ms. Fact 35 has the
+// table.
 enum { YOUR_CODE = 18 };
 
 static const uint8_t kCodes[] = {14, 31, 0, YOUR_CODE};

@@ -1,5 +1,5 @@
-// How long until a request without an answer fails? Foretells it for several ACK timeouts and retry counts, then measures.
-// One program, no peer: its packets go to a queue pair that does not exist.
+// How long until a request without an answer fails? Foretells it for several ACK timeouts and retry counts,
+// then measures. One program, no peer: its packets go to a queue pair that does not exist.
 //
 //   urnic run -- ./timers
 #include <infiniband/verbs.h>
@@ -11,7 +11,8 @@
 
 static const struct { int timeout, retry_count; } kCases[] = {{12, 7}, {14, 2}, {15, 1}, {16, 0}};
 
-// How long the NIC waits for an acknowledgement when the attribute `timeout` is `code`, in ms. (Code 0: forever.)
+// How long the NIC waits for an acknowledgement when the attribute `timeout` is `code`, in ms. (Code 0:
+// forever.)
 static double ack_timeout_ms(int code) {
   return 0.004096 * (1 << code);
 }

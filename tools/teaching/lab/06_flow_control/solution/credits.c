@@ -1,5 +1,5 @@
-// The same 64 messages for the same slow receiver, with flow control of our own: the receiver tells the sender how many messages
-// it may have sent in all, its credit, by an RDMA WRITE into the sender's memory.
+// The same 64 messages for the same slow receiver, with flow control of our own: the receiver tells the
+// sender how many messages it may have sent in all, its credit, by an RDMA WRITE into the sender's memory.
 //
 //   urnic run -- ./credits                the receiver
 //   urnic run -- ./credits localhost      the sender
@@ -14,7 +14,8 @@
 
 enum { MESSAGES = 64, BYTES = 1024, WORK_US = 1000, RECEIVES = 8, PATIENCE_SECONDS = 3 };
 
-// The memory of both ends: RECEIVES places for messages, and then the credit. The receiver writes the sender's credit.
+// The memory of both ends: RECEIVES places for messages, and then the credit. The receiver writes the
+// sender's credit.
 enum { CREDIT = RECEIVES * BYTES, ALL = CREDIT + sizeof(uint32_t) };
 
 static uint32_t* credit_of(struct end* end) {
@@ -39,7 +40,8 @@ static void receive_all(struct end* end) {
     if (end_wait_for_success(end).opcode != IBV_WC_RECV) continue;  // a WRITE of ours is done
     usleep(WORK_US);
     received++;
-    // The place of the message is free again. Which receive is the next one, and what may the sender know then?
+    // The place of the message is free again. Which receive is the next one, and what may the sender know
+    // then?
     const int next = received - 1 + RECEIVES;
     post_receive(end, next);
     tell_credit(end, next + 1);

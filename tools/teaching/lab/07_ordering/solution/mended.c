@@ -7,7 +7,8 @@ struct ibv_qp* qp_of_notice(struct ibv_qp* of_data, struct ibv_qp* other) {
   return of_data;
 }
 
-// A READ is done when its response has come; requests posted after it do not wait for that, unless they are fenced.
+// A READ is done when its response has come; requests posted after it do not wait for that, unless they are
+// fenced.
 unsigned flags_behind_read(void) {
   return IBV_SEND_SIGNALED | IBV_SEND_FENCE;
 }

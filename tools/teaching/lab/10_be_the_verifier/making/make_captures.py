@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the captures of this lab out of those in pcap_fixtures, the same each time: python3 make_captures.py
+"""Makes the captures of this lab out of those in pcap_fixtures, the same each time: python3
+make_captures.py
 
-Two Linux kernels (rdma_rxe) speak in them; pcap_fixtures/README.md says how they were recorded. In five one rule is broken."""
+Two Linux kernels (rdma_rxe) speak in them; pcap_fixtures/README.md says how they were recorded. In five
+one rule is broken."""
 import pathlib
 import sys
 
@@ -28,19 +30,26 @@ def at(time, packet):
 def renumbered(packets):
     """As the beginning of a connection: MSNs count from 1."""
     first = next(packet.msn for packet in packets if packet.msn is not None)
-    return [packet if packet.msn is None else changed(packet, msn=packet.msn - first + 1) for packet in packets]
+    return [
+        packet if packet.msn is None else changed(packet, msn=packet.msn - first + 1) for packet in packets
+    ]
 
 
 def counted_packets(sizes):
     """The responder's MSN counts packets instead of messages."""
     first = sizes[0].psn
-    return [packet if packet.is_request else changed(packet, msn=distance(packet.psn, first) + 1) for packet in sizes[:26]]
+    return [
+        packet if packet.is_request else changed(packet, msn=distance(packet.psn, first) + 1)
+        for packet in sizes[:26]
+    ]
 
 
 def acknowledged_over_a_gap(loss):
     """It acknowledges a WRITE of which it lacks a packet. (It really sent a NAK, and the requester repeated.)"""
     nak, ack = frames(loss, 56, 64)
-    return renumbered(frames(loss, *range(46, 56)) + [at(nak.time, changed(ack))] + frames(loss, *range(65, 77)))
+    return renumbered(
+        frames(loss, *range(46, 56)) + [at(nak.time, changed(ack))] + frames(loss, *range(65, 77))
+    )
 
 
 def repeated_something_else(loss):
@@ -71,8 +80,16 @@ def right(both):
 
 
 def main():
-    loss, sizes, both = (read(FIXTURES / f"{name}.pcap") for name in ("vs_loss_requests", "vs_sizes", "vs_loss_both"))
-    made = (counted_packets(sizes), acknowledged_over_a_gap(loss), repeated_something_else(loss), read_without_an_end(loss), refused_the_acknowledged(sizes))
+    loss, sizes, both = (
+        read(FIXTURES / f"{name}.pcap") for name in ("vs_loss_requests", "vs_sizes", "vs_loss_both")
+    )
+    made = (
+        counted_packets(sizes),
+        acknowledged_over_a_gap(loss),
+        repeated_something_else(loss),
+        read_without_an_end(loss),
+        refused_the_acknowledged(sizes),
+    )
     for number, packets in enumerate(made, 1):
         write(HERE.parent / f"odd-{number}.pcap", packets)
     write(HERE.parent / "right.pcap", right(both))

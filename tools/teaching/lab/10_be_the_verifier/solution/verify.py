@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A verifier for responders: python3 verify.py FILE. Ends with 1 when the responder breaks a rule, with 0 when it does not.
+"""A verifier for responders: python3 verify.py FILE. Ends with 1 when the responder breaks a rule, with 0
+when it does not.
 
-Assumed: the capture has one reliable connection from its beginning; one side sends requests, the other one answers; the capture has all
-packets that came to its place; no packet overtakes another. Requests and answers may be lost before they come to that place, or after it."""
+Assumed: the capture has one reliable connection from its beginning; one side sends requests, the other one
+answers; the capture has all packets that came to its place; no packet overtakes another. Requests and
+answers may be lost before they come to that place, or after it."""
 import sys
 
 from roce import distance, read
@@ -32,23 +34,26 @@ class Sent:
 
 
 def acknowledged_by(answer):
-    """The newest PSN that this answer acknowledges. A NAK acknowledges what comes before the PSN that it names."""
+    """The newest PSN that this answer acknowledges. A NAK acknowledges what comes before the PSN that it
+    names."""
     return answer.psn if answer.syndrome is None or answer.syndrome >> 5 == 0 else (answer.psn - 1) & 0xFFFFFF
 
 
 def acknowledges_too_much(sent, answer):
-    """Rule 1: an answer acknowledges only packets that the responder has. It can only have packets that were sent."""
+    """Rule 1: an answer acknowledges only packets that the responder has. It can only have packets that were
+    sent."""
     return not sent.has_all_up_to(acknowledged_by(answer))
 
 
 def counts_wrong(sent, answer):
-    """Rule 2: the MSN of an ACK counts the messages that are complete. The messages up to its PSN certainly are. Later messages may be
-    complete, too, but only if they were sent as a whole."""
+    """Rule 2: the MSN of an ACK counts the messages that are complete. The messages up to its PSN
+    certainly are. Later messages may be complete, too, but only if they were sent as a whole."""
     return not sent.messages_up_to(answer.psn) <= answer.msn <= len(sent.ends)
 
 
 def takes_back(newest, nak):
-    """Rule 3: a packet that was acknowledged stays so. `newest` is the newest PSN that was acknowledged before this NAK, or None."""
+    """Rule 3: a packet that was acknowledged stays so. `newest` is the newest PSN that was acknowledged
+    before this NAK, or None."""
     return newest is not None and distance(nak.psn, newest) <= 0
 
 

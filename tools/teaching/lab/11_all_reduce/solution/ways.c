@@ -3,14 +3,14 @@
 
 #include "all_reduce.h"
 
-// The ring, first half (reduce-scatter): the piece that a rank sends in this step. Each piece begins at the rank of its number, and
-// goes one rank to the right in each step; there the rank adds its own numbers.
+// The ring, first half (reduce-scatter): the piece that a rank sends in this step. Each piece begins at the
+// rank of its number, and goes one rank to the right in each step; there the rank adds its own numbers.
 static int piece_to_reduce(int rank, int step, int count) {
   return (rank - step + count) % count;
 }
 
-// Second half (all-gather): after the first half, a rank has the whole sum of one piece. Its number is one more than the
-// rank's own, and 0 for the last rank.
+// Second half (all-gather): after the first half, a rank has the whole sum of one piece. Its number is one
+// more than the rank's own, and 0 for the last rank.
 static int piece_to_gather(int rank, int step, int count) {
   return (rank + 1 - step + count) % count;
 }
@@ -34,8 +34,8 @@ void ring(const struct job* job) {
   }
 }
 
-// The direct way: the rank whose vector is added as the nth, counted from 0, for piece `number`. The order is as
-// in the ring.
+// The direct way: the rank whose vector is added as the nth, counted from 0, for piece `number`. The order is
+// as in the ring.
 static int nth_to_add(int number, int n, int count) {
   return (number + n) % count;
 }

@@ -1,5 +1,5 @@
-// The same with RDMA READ: the client reads the value in the server's memory. There is no request, and the server's program does
-// nothing; its NIC answers.
+// The same with RDMA READ: the client reads the value in the server's memory. There is no request, and the
+// server's program does nothing; its NIC answers.
 #include <time.h>
 
 #include "end.h"
@@ -15,7 +15,8 @@ static int rights(void) {
   return is_client ? 0 : IBV_ACCESS_REMOTE_READ;
 }
 
-// Where the value is, in the server's memory, and the key that opens it. end.peers has what the server has told: struct address.
+// Where the value is, in the server's memory, and the key that opens it. end.peers has what the server has
+// told: struct address.
 static void find(const struct request* request, uint64_t* address, uint32_t* rkey) {
   *address = end.peers.memory + offset_of(request);
   *rkey = end.peers.rkey;
