@@ -31,8 +31,8 @@ Error bpf_error(const std::string& interface, const char* what, int code) {
     case EPERM:
       return interface_error(
           code, interface,
-          "af_xdp needs the capabilities CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW outside of any user namespace (root "
-          "has them; docker run --privileged); af_packet needs only CAP_NET_RAW");
+          "af_xdp needs the capabilities CAP_NET_ADMIN, CAP_BPF and CAP_NET_RAW outside of any user "
+          "namespace (root has them; docker run --privileged); af_packet needs only CAP_NET_RAW");
     case ENOSYS:
       return interface_error(code, interface,
                              "this kernel has no bpf(2) (CONFIG_BPF_SYSCALL); use af_packet");
@@ -101,8 +101,8 @@ Descriptor link_to(int program, int interface_index, std::uint32_t flags) {
 Error link_error(const std::string& name, int code) {
   if (code == EBUSY || code == EEXIST) {
     return interface_error(EBUSY, name,
-                           "another XDP program has it, perhaps another NIC's ('ip link show' names it); "
-                           "end that program, or use af_packet");
+                           "another XDP program has it, perhaps another NIC's ('ip link show' names it); end "
+                           "that program, or use af_packet");
   }
   if (code == EINVAL) {
     return interface_error(code, name,

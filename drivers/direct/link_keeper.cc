@@ -234,10 +234,11 @@ bool LinkKeeper::can_connect_to(const Mac& peer, Clock::time_point now) {
   if (outgoing_.size() < kMaxSending) return true;
   count_refused();
   if (config_.tell && !std::exchange(has_told_, true)) {
-    config_.tell(fmt::format(
-        "this NIC has direct links to {} others, as many as it may; packets to further ones go another way, which is slower "
-        "(port_refused_links of 'urnic stat' counts); a link that is not used for 10 s makes room",
-        kMaxSending));
+    config_.tell(
+        fmt::format("this NIC has direct links to {} others, as many as it may; packets to further ones go "
+                    "another way, which is slower (port_refused_links of 'urnic stat' counts); a link that "
+                    "is not used for 10 s makes room",
+                    kMaxSending));
   }
   make_room(now);
   return false;

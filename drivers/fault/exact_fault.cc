@@ -74,7 +74,8 @@ constexpr auto kCommonKeys = std::to_array<Key>({
      [](ExactFault& fault, std::string_view value) -> Applied {
        if (fault.packets.narrow_to_opcode(value)) return std::nullopt;
        return bad_fault(
-           "there is no opcode '{}'; one is written 'rc_send_middle', 'rdma_write_only' (of every service), or 0x01",
+           "there is no opcode '{}'; one is written 'rc_send_middle', 'rdma_write_only' (of every service), "
+           "or 0x01",
            value);
      }},
     {"qp",

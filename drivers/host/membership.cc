@@ -102,8 +102,8 @@ Error reaches_this_host_alone(int process) {
       .code = EADDRINUSE,
       .message = fmt::format(
           "your programs on this host do without UDP port {}, which another user had when the first of them "
-          "started: other hosts do not reach their switch (process {}). End them, and that user's NIC ('urnic doctor' says "
-          "whose it is), or leave '--port host' away to talk to them",
+          "started: other hosts do not reach their switch (process {}). End them, and that user's NIC "
+          "('urnic doctor' says whose it is), or leave '--port host' away to talk to them",
           transport::wire::kRocePort, process)};
 }
 
@@ -265,9 +265,10 @@ void Membership::join_again() {
       return;
     }
     if (!is_reported && report_ && Clock::now() - lost_at > kSilence) {
-      report_(fmt::format(
-          "this program's NIC is cut off, as the host's switch has ended and it cannot join the next one: {}. It tries on",
-          error->message));
+      report_(
+          fmt::format("this program's NIC is cut off, as the host's switch has ended and it cannot join the "
+                      "next one: {}. It tries on",
+                      error->message));
       is_reported = true;
     }
     if (is_stopped_within(error->code == ENOENT ? kJoinPause : kRejoinPause)) return;

@@ -56,19 +56,17 @@ std::string own_holders_of(std::uint16_t port) {
 Error port_is_taken(const Error& error, std::uint16_t port) {
   if (const std::string processes = own_holders_of(port); !processes.empty()) {
     return Error{.code = error.code,
-                 .message = fmt::format(
-                     "{}; RoCEv2 has this one port, and {} of yours has it: end it, or let programs of this "
-                     "host meet without it: --port fabric",
-                     error.message, processes)};
+                 .message = fmt::format("{}; RoCEv2 has this one port, and {} of yours has it: end it, or "
+                                        "let programs of this host meet without it: --port fabric",
+                                        error.message, processes)};
   }
-  return Error{
-      .code = error.code,
-      .message = fmt::format(
-          "{}; RoCEv2 has this one port, and one of these holds it ('urnic doctor' finds out which): the kernel's "
-          "rdma_rxe while that module is loaded (rmmod rdma_rxe), a NIC with --port udp, another user's programs, or a "
-          "program of yours whose switch was killed. Programs of this host meet without it: leave --port host away, or "
-          "--port fabric",
-          error.message)};
+  return Error{.code = error.code,
+               .message = fmt::format(
+                   "{}; RoCEv2 has this one port, and one of these holds it ('urnic doctor' finds out "
+                   "which): the kernel's rdma_rxe while that module is loaded (rmmod rdma_rxe), a NIC with "
+                   "--port udp, another user's programs, or a program of yours whose switch was killed. "
+                   "Programs of this host meet without it: leave --port host away, or --port fabric",
+                   error.message)};
 }
 
 bool is_without_ipv6(const Error& error) {

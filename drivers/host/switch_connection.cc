@@ -28,11 +28,10 @@ Error socket_error(int code, const std::string& path) {
 
 Error error_of(const HostAnswer& answer) {
   if (answer.error == EMFILE) {
-    return {
-        .code = EMFILE,
-        .message =
-            "the switch of the host may not have the descriptors for one more process, some 5: raise the hard limit of the "
-            "program that starts it (ulimit -Hn), or end other programs"};
+    return {.code = EMFILE,
+            .message =
+                "the switch of the host may not have the descriptors for one more process, some 5: raise the "
+                "hard limit of the program that starts it (ulimit -Hn), or end other programs"};
   }
   if (answer.error == EPROTONOSUPPORT) {
     return Error{.code = answer.error,
@@ -50,17 +49,16 @@ Error descriptors_missing(int socket) {
   for (std::size_t i = 0; i < kWithAnAnswer; ++i) {
     tried.emplace_back(static_cast<int>(syscall(SYS_fcntl, socket, F_DUPFD_CLOEXEC, 0)));
     if (tried.back()) continue;
-    return Error{
-        .code = EMFILE,
-        .message =
-            "this process may not have the descriptors that a NIC needs, some 25: raise the limit (ulimit -n), or "
-            "close some"};
+    return Error{.code = EMFILE,
+                 .message =
+                     "this process may not have the descriptors that a NIC needs, some 25: raise the limit "
+                     "(ulimit -n), or close some"};
   }
   return Error{
       .code = EACCES,
       .message =
-          "this process may not have the sockets of the host's switch: a security module (SELinux, AppArmor) keeps it "
-          "from taking another process's sockets; allow that, or use --port fabric"};
+          "this process may not have the sockets of the host's switch: a security module (SELinux, AppArmor) "
+          "keeps it from taking another process's sockets; allow that, or use --port fabric"};
 }
 
 }  // namespace

@@ -64,8 +64,9 @@ bool is_root() {
 Error not_bound(const std::string& address, const std::string& driver) {
   return card_error(
       EBUSY, address,
-      "{}, and a program can drive it only when vfio-pci has it (or uio_pci_generic, where there is no IOMMU): 'dpdk-devbind.py "
-      "--bind=vfio-pci {}' as root; the interface that it is for the kernel goes with that",
+      "{}, and a program can drive it only when vfio-pci has it (or uio_pci_generic, where there is no "
+      "IOMMU): 'dpdk-devbind.py --bind=vfio-pci {}' as root; the interface that it is for the kernel goes "
+      "with that",
       driver.empty() ? std::string("no driver has it") : fmt::format("the driver {} has it", driver),
       address);
 }
@@ -75,11 +76,10 @@ Result<void, Error> check_locked_memory(const std::string& address, std::size_t 
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   if (is_root() || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= bytes) return success();
-  return card_error(
-      ENOMEM, address,
-      "it has to reach {} MiB of memory, and this user may lock {} KiB; allow more: 'ulimit -l' or "
-      "'memlock' in /etc/security/limits.conf, or LimitMEMLOCK= of a service",
-      bytes >> 20, limit.rlim_cur >> 10);
+  return card_error(ENOMEM, address,
+                    "it has to reach {} MiB of memory, and this user may lock {} KiB; allow more: 'ulimit "
+                    "-l' or 'memlock' in /etc/security/limits.conf, or LimitMEMLOCK= of a service",
+                    bytes >> 20, limit.rlim_cur >> 10);
 }
 
 Result<void, Error> check_group(const std::string& address, const fs::path& folder, const fs::path& dev,
@@ -113,11 +113,10 @@ Result<void, Error> check_physical(const std::string& address, const std::string
   const std::size_t needed = (memory_bytes + kPageBytes - 1) / kPageBytes;
   const auto free = number_in(sysfs / "kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
   if (free < needed) {
-    return card_error(
-        ENOMEM, address,
-        "by {} it needs {} huge pages of 2 MiB, and {} are free: 'echo {} > /proc/sys/vm/nr_hugepages' "
-        "as root",
-        driver, needed, free, 2 * needed);
+    return card_error(ENOMEM, address,
+                      "by {} it needs {} huge pages of 2 MiB, and {} are free: 'echo {} > "
+                      "/proc/sys/vm/nr_hugepages' as root",
+                      driver, needed, free, 2 * needed);
   }
   return success();
 }

@@ -50,12 +50,11 @@ Error system_error(int code, const char* what) {
 }
 
 Error port_is_taken(const Error& error) {
-  return Error{
-      .code = error.code,
-      .message = fmt::format(
-          "{}; RoCEv2 has this one port: the kernel's rdma_rxe has it on all addresses while that module is loaded "
-          "(rmmod rdma_rxe), or another NIC with --port udp has this address ('urnic doctor' finds out)",
-          error.message)};
+  return Error{.code = error.code,
+               .message = fmt::format("{}; RoCEv2 has this one port: the kernel's rdma_rxe has it on all "
+                                      "addresses while that module is loaded (rmmod rdma_rxe), or another "
+                                      "NIC with --port udp has this address ('urnic doctor' finds out)",
+                                      error.message)};
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
+    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], "
+    "af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;

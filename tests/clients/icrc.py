@@ -4,7 +4,8 @@ code.
 The rule, as Linux rdma_rxe and ConnectX apply it: CRC-32 over eight bytes of ones, the IP and UDP headers
 and the transport packet up to its pad, with everything that routers may change set to ones: IPv4 TOS, TTL and
 header checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; the fifth byte of the BTH.
-Stored with its least significant byte first. """
+Stored with its least significant byte first.
+"""
 import struct
 import zlib
 

@@ -5,7 +5,8 @@ the results as a table.
     ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
 
 It ends with 'N passed, N failed, N skipped', and after a failure with an exit code other than 0. When the
-program itself refuses in the known words, that is a pass. """
+program itself refuses in the known words, that is a pass.
+"""
 import argparse
 import fnmatch
 import pathlib

@@ -2,7 +2,8 @@
 
 The kernel is asked by netlink (sock_diag(7)) for listening sockets alone: a reader of /proc/net/tcp waits
 until the kernel has gone through its whole table of connections, which is in proportion to the machine's
-memory and takes it milliseconds. """
+memory and takes it milliseconds.
+"""
 import os
 import pathlib
 import socket

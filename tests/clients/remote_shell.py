@@ -4,7 +4,8 @@
     remote_shell.py SOCKET [-x] HOST WORD...
 
 The test listens at SOCKET (RemoteShell), and starts the words, as a shell's line, as an ordinary user there.
-Ends with their exit code. """
+Ends with their exit code.
+"""
 import json
 import pathlib
 import socket

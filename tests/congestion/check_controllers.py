@@ -10,7 +10,8 @@ PROGRAM is congestion_trace. It reads lines: `new dcqcn NAME=VALUE ...` or `new 
 a controller, and `TIME_NS cnp`, `TIME_NS send BYTES`, `TIME_NS look`, `TIME_NS set NAME=VALUE ...`, `TIME_NS
 rtt RTT_NS` happen to it. After each of the latter it prints a line: `RATE TARGET ALPHA STAGE BYTE_STAGE` of
 DCQCN, which must be equal, or `RATE` of TIMELY as %.17g, within 1e-9 of it. The alpha before the first CNP is
-not compared. README.md says what is computed. """
+not compared. README.md says what is computed.
+"""
 import argparse
 import itertools
 import math

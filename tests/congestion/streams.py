@@ -3,7 +3,8 @@ along.
 
 The model runs while the events are drawn, so that they can be put where it matters: on a tick, a nanosecond
 beside it, into the period before an increase. A stream may cost the model only so many ticks, which bounds
-its silences: long ones come with long timers, and in the few streams that may cost more. """
+its silences: long ones come with long timers, and in the few streams that may cost more.
+"""
 import dataclasses
 import math
 import random

@@ -3,7 +3,8 @@ fabric --topology`.
 
 rdma_rxe knows no congestion control: CNPs tell it to send less, as they tell the others, and it ignores them.
 This can be seen from each writer's share of the link, from the marks and pauses of the link's queue, and from
-the CNPs of both ends. """
+the CNPs of both ends.
+"""
 import dataclasses
 import json
 import shlex

@@ -2,7 +2,8 @@
 counted.
 
 urnic's transport is not one of the judges. They are the programs themselves, `urnic check` (a second reading
-of the protocol), tshark and rdma_rxe. """
+of the protocol), tshark and rdma_rxe.
+"""
 import ipaddress
 import json
 import math

@@ -2,7 +2,8 @@
 
 Each wire says how QEMU and `urnic run` are started for it, and by which address the programs of each side
 find the other side's programs, to exchange the numbers of their queue pairs. Only the NICs have the NICs' own
-addresses. """
+addresses.
+"""
 import subprocess
 
 import harness

@@ -6,7 +6,8 @@ that are too long.
     check_language.py --shrink [ROOT]   write `allowed.txt` again, without what is gone from the tree; nothing is ever added
 
 `allowed.txt` has one line for each pattern and file, with how often it stands there. It may only shrink: a
-number that is larger than what is found is a complaint, too. """
+number that is larger than what is found is a complaint, too.
+"""
 import argparse
 import collections
 import dataclasses

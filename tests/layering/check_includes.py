@@ -7,7 +7,8 @@ have, and about what the product must not call.
     tools -> verbs_api -> nic -> transport        drivers -> nic, transport        tools -> drivers
 
 tools/conformance/check, which judges captures, includes nothing but itself; tools/conformance/replay includes
-it and the transport. """
+it and the transport.
+"""
 import pathlib
 import re
 import sys

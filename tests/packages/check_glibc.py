@@ -3,7 +3,8 @@
 promise.
 
 The oldest distribution that urnic is built on is the one that packages are made on. On a newer one this says
-nothing about them, and is skipped (code 77). """
+nothing about them, and is skipped (code 77).
+"""
 import os
 import re
 import subprocess

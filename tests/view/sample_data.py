@@ -6,7 +6,8 @@ trouble.
 
 Connection 0 is an RC ping-pong whose ends were both recorded. Connection 1 is in a capture of other NICs'
 traffic: one place per packet, and no way. The headers have the bytes of real frames; tests read them again,
-independently. """
+independently.
+"""
 import json
 import random
 import struct

@@ -206,7 +206,8 @@ std::string fish_completion(const CommandLine& tool) {
   }
   // The program and its arguments come after "--", or after no option at all.
   result +=
-      "complete -c urnic -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
+      "complete -c urnic -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand "
+      "--fcs-skip=2)'\n";
   return result;
 }
 

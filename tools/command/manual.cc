@@ -56,8 +56,8 @@ std::string manual_page(const CommandLine& tool, std::string_view version) {
   std::string result = fmt::format(".TH URNIC 1 \"\" \"urnic {}\" \"User Commands\"\n", version);
   result += fmt::format(".SH NAME\nurnic \\- {}\n", "a software RDMA NIC");
   result +=
-      ".SH SYNOPSIS\n.B urnic\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] ...\n.br\n.B urnic run\n[\\fIOPTIONS\\fR] \\-\\- "
-      "\\fIPROGRAM ARGUMENTS\\fR...\n";
+      ".SH SYNOPSIS\n.B urnic\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR] ...\n.br\n.B urnic run\n[\\fIOPTIONS\\fR] "
+      "\\-\\- \\fIPROGRAM ARGUMENTS\\fR...\n";
   result += fmt::format(".SH DESCRIPTION\n{}\n", literal(tool.description));
   result += ".SH OPTIONS\n";
   for (const CommandOption& option : tool.options) result += paragraph_of(option);

@@ -140,11 +140,10 @@ Result<void, Error> share_host_addresses(NicEnvironment& environment) {
     return wanted && (!own || wanted->address != own->address);
   };
   if (differs(device.ipv4, host.value().ipv4) || differs(device.ipv6, host.value().ipv6)) {
-    return Error{
-        .code = EINVAL,
-        .message =
-            "with --port host or udp the NIC has addresses of this host: name one after the port (udp:ADDRESS), or "
-            "none, and leave --ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
+    return Error{.code = EINVAL,
+                 .message =
+                     "with --port host or udp the NIC has addresses of this host: name one after the port "
+                     "(udp:ADDRESS), or none, and leave --ip and --ip6 (URNIC_IP, URNIC_IP6) away"};
   }
   device.medium = nic::Medium::kIp;
   device.ipv4 = host.value().ipv4;
@@ -220,12 +219,11 @@ void become_another_nic(NicEnvironment& environment, nic::Lease::Request& reques
 }
 
 Error no_second_nic(const Error& error) {
-  return Error{
-      .code = error.code,
-      .message = fmt::format(
-          "another process of the same 'urnic run' has its NIC, and this one cannot have one of its own: "
-          "{}; give a number of a port, --ip, --ip6 and --mac only to a program of one process",
-          error.message)};
+  return Error{.code = error.code,
+               .message = fmt::format(
+                   "another process of the same 'urnic run' has its NIC, and this one cannot have one of its "
+                   "own: {}; give a number of a port, --ip, --ip6 and --mac only to a program of one process",
+                   error.message)};
 }
 
 /// Port, lease, and what follows from them: link MTU, a default address, a default MAC.
@@ -245,9 +243,9 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (!vlan) return vlan.error();
   device.vlan = vlan.value().value_or(0);
   if (device.vlan != 0 && device.medium == nic::Medium::kIp) {
-    return invalid(
-        "URNIC_VLAN",
-        "the port carries IP packets, and the host puts them on its links; name an address on a VLAN interface");
+    return invalid("URNIC_VLAN",
+                   "the port carries IP packets, and the host puts them on its links; name an address on a "
+                   "VLAN interface");
   }
   if (device.vlan != 0 && device.link_mtu < kMinTaggedLinkMtu) {
     return invalid("URNIC_VLAN", fmt::format("with a VLAN's tag the link MTU must be {} at least, and is {}",
@@ -258,8 +256,8 @@ Result<void, Error> read_identity(NicEnvironment& environment) {
   if (environment.port.leads_to_a_network() && !device.ipv4 && !device.ipv6) {
     return Error{
         .code = EINVAL,
-        .message = fmt::format("others are on {} {}, so the NIC needs an address that is free there: "
-                               "give --ip (or URNIC_IP), such as 10.0.0.1/24",
+        .message = fmt::format("others are on {} {}, so the NIC needs an address that is free there: give "
+                               "--ip (or URNIC_IP), such as 10.0.0.1/24",
                                environment.port.is_interface() ? "interface" : "the network of PCI card",
                                environment.port.target)};
   }

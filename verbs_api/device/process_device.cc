@@ -72,8 +72,8 @@ Result<nic::Device*, Error> ProcessDevice::get() {
     return Error{
         .code = EIO,
         .message =
-            "this process was forked from one that had its port open, and DPDK cannot be started again in it; open the "
-            "device after the fork, or use --port host, where a child has a NIC of its own"};
+            "this process was forked from one that had its port open, and DPDK cannot be started again in "
+            "it; open the device after the fork, or use --port host, where a child has a NIC of its own"};
   }
   if (made_ == nullptr) {
     auto made = make();

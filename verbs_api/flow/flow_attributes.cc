@@ -160,10 +160,10 @@ Error refusal_of(std::uint32_t type) {
   const std::uint32_t outer = type & ~std::uint32_t{IBV_FLOW_SPEC_INNER};
   bool is_known = find_kind(outer) != nullptr;
   for (const std::uint32_t other : kOtherSpecs) is_known = is_known || other == outer;
-  return is_known
-             ? not_offered(
-                   "flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but counting")
-             : invalid("a flow specification of an unknown type");
+  return is_known ? not_offered(
+                        "flow rules know neither tunnels and what is in them, ESP and MPLS, nor actions but "
+                        "counting")
+                  : invalid("a flow specification of an unknown type");
 }
 
 /// What every specification begins with.

@@ -45,10 +45,10 @@ bool has_hung_up(int descriptor, std::chrono::milliseconds patience) {
 }
 
 Error still_the_parents() {
-  return {
-      .code = EIO,
-      .message =
-          "a forked child uses a channel of rdma_cm that its parent has open; open one of its own, or end the parent"};
+  return {.code = EIO,
+          .message =
+              "a forked child uses a channel of rdma_cm that its parent has open; open one of its own, or "
+              "end the parent"};
 }
 
 template <typename Struct>

@@ -2,7 +2,8 @@
 own librdmacm.
 
 The NICs are 10.99.0.1 and 10.99.0.2. What a program refuses by itself, whatever the device, stands here with
-the words of its refusal, and is run like the rest. """
+the words of its refusal, and is run like the rest.
+"""
 from cm_pair import CLIENT, SERVER
 from lines import verbs_table
 from lines.cm_line import CmLine, Scenario

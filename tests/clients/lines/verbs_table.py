@@ -3,7 +3,8 @@ rdma_cm.
 
 A line is what the server runs; the client runs the same and the server's address. What a program refuses by
 itself, whatever the device, stands here with the words of its refusal, and is run like the rest: should it
-stop refusing, the line fails. """
+stop refusing, the line fails.
+"""
 import dataclasses
 
 from lines.verbs_line import VerbsLine

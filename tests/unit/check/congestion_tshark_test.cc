@@ -19,9 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFields =
-    " -e macc.opcode -e macc.pause_time -e macc.cbfc.enbv -e macc.cbfc.pause_time.c0 -e macc.cbfc.pause_time.c1 -e macc.cbfc.pause_time.c2"
-    " -e macc.cbfc.pause_time.c3 -e macc.cbfc.pause_time.c4 -e macc.cbfc.pause_time.c5 -e macc.cbfc.pause_time.c6"
-    " -e macc.cbfc.pause_time.c7 -e infiniband.bth.opcode";
+    " -e macc.opcode -e macc.pause_time -e macc.cbfc.enbv -e macc.cbfc.pause_time.c0 -e "
+    "macc.cbfc.pause_time.c1 -e macc.cbfc.pause_time.c2 -e macc.cbfc.pause_time.c3 -e "
+    "macc.cbfc.pause_time.c4 -e macc.cbfc.pause_time.c5 -e macc.cbfc.pause_time.c6 -e "
+    "macc.cbfc.pause_time.c7 -e infiniband.bth.opcode";
 
 /// One row of fields for each frame.
 std::vector<std::vector<std::string>> rows_of_tshark(const fs::path& path) {

@@ -237,9 +237,9 @@ TEST(Judgement, NamesATranslatorOfAddresses) {
   path.sent_from = "172.17.0.2 port 40001";
   path.seen_as = "192.0.2.1 port 1024";
   EXPECT_EQ(judge(path).verdict, Verdict::kProblem);
-  EXPECT_EQ(
-      judge(path).found,
-      "192.0.2.9 sees 172.17.0.2 port 40001 as 192.0.2.1 port 1024: something between translates addresses (NAT)");
+  EXPECT_EQ(judge(path).found,
+            "192.0.2.9 sees 172.17.0.2 port 40001 as 192.0.2.1 port 1024: something between translates "
+            "addresses (NAT)");
   EXPECT_THAT(judge(path).remedy, HasSubstr("ICRC"));
 }
 

@@ -4,7 +4,8 @@
 FACTS says what libibverbs of which rdma-core version exports (rdma_core_exports.txt). Clients that were
 linked to any of them must find every name under its version node. Programs that are linked to the drop-in get
 the public names and the names of the first private node. Prints a line for each version. The exit code is 1
-when a name is missing or one too many is there. """
+when a name is missing or one too many is there.
+"""
 import subprocess
 import sys
 

@@ -183,8 +183,8 @@ TEST(Exit, EndsSoonWhateverTheProgramHolds) {
 
 TEST(Fork, TheChildMayExitWithoutCleaningUp) {
   if (kHasAddressSanitizer) {
-    GTEST_SKIP()
-        << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have held at the fork";
+    GTEST_SKIP() << "at exit LeakSanitizer waits for its allocator's lock, which the NIC's thread may have "
+                    "held at the fork";
   }
   Pair pair;
   const auto begin = std::chrono::steady_clock::now();

@@ -117,9 +117,9 @@ CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
                    "Path MTU of all connections; without it, what the first full packet shows")
       ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
       ->type_name("BYTES");
-  add_policy(
-      *command, "--cnp-spacing", check::read_cnp_spacing, congestion_, "TIME[:qp|address|port]",
-      "CNPs are so far apart: those to one queue pair (default), to one address, or all of a sender, as 50us:port");
+  add_policy(*command, "--cnp-spacing", check::read_cnp_spacing, congestion_, "TIME[:qp|address|port]",
+             "CNPs are so far apart: those to one queue pair (default), to one address, or all of a sender, "
+             "as 50us:port");
   add_policy(*command, "--link-rate", check::read_link_rate, congestion_, "RATE",
              "Rate of the link that was captured, as 100Gb/s: judges who goes on in spite of pause frames");
   add_policy(*command, "--link-host", check::read_link_host, congestion_, "MAC[,MAC...]",

@@ -46,10 +46,9 @@ Error no_switch() {
   }
   const std::string processes = nic::processes_text(holders);
   return {.code = EADDRINUSE,
-          .message = fmt::format(
-              "the NIC of this host has no switch of yours, and none can start: UDP port 4791 is taken{}{}; "
-              "'urnic doctor' says more",
-              processes.empty() ? "" : " by ", processes)};
+          .message = fmt::format("the NIC of this host has no switch of yours, and none can start: UDP port "
+                                 "4791 is taken{}{}; 'urnic doctor' says more",
+                                 processes.empty() ? "" : " by ", processes)};
 }
 
 Result<drivers::SwitchConnection::Reply, Error> ask(drivers::HostRequestKind kind) {
@@ -92,7 +91,8 @@ void print_members(const json& status) {
   const json& requests = status.at("requests");
   const auto udp_port = status.at("udp_port").get<unsigned>();
   fmt::print(
-      "host: process {}, UDP port {}{}, {} of 255 programs; connection requests: {} handed over, {} refused, {} dropped\n",
+      "host: process {}, UDP port {}{}, {} of 255 programs; connection requests: {} handed over, {} refused, "
+      "{} dropped\n",
       status.at("process").get<int>(), udp_port,
       udp_port == transport::wire::kRocePort ? "" : " (of this host alone)", members.size(),
       requests.at("handed_over").get<std::uint64_t>(), requests.at("refused").get<std::uint64_t>(),

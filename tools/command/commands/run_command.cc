@@ -137,10 +137,10 @@ int run(const std::vector<std::string>& program) {
     return fail(shown.error());
   }
   if (const auto file = find_program(program[0]); file && is_statically_linked(*file)) {
-    complain(fmt::format(
-        "{} is statically linked: it does not load urnic's libibverbs and sees no device of urnic; "
-        "programs that it starts may. Link it dynamically to use the device",
-        program[0]));
+    complain(
+        fmt::format("{} is statically linked: it does not load urnic's libibverbs and sees no device of "
+                    "urnic; programs that it starts may. Link it dynamically to use the device",
+                    program[0]));
   }
   if (environment.value().verbose) complain(describe(environment.value().device));
   return execute(program);
@@ -171,10 +171,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
   add_variable("--mtu", "URNIC_MTU", "Largest IP packet in bytes; 4200 carries an RDMA MTU of 4096 (default)")
       ->check(accepted_by(verbs_api::parse_link_mtu))
       ->type_name("N");
-  add_variable(
-      "--vlan", "URNIC_VLAN",
-      "VLAN of the NIC, 1 to 4094: its frames have that tag, with the service level as priority, and it "
-      "hears no others. By default they have no tag")
+  add_variable("--vlan", "URNIC_VLAN",
+               "VLAN of the NIC, 1 to 4094: its frames have that tag, with the service level as priority, "
+               "and it hears no others. By default they have no tag")
       ->check(accepted_by(verbs_api::parse_vlan))
       ->type_name("N");
   add_variable("--port", "URNIC_PORT", "Where the frames go, see below")
@@ -184,8 +183,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   add_variable(
       "--record", "URNIC_RECORD",
-      "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, states, timers, why "
-      "it sends again and what it drops; further processes in FILE.PROCESS")
+      "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, "
+      "states, timers, why it sends again and what it drops; further processes in FILE.PROCESS")
       ->type_name("FILE");
   add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
       ->check(accepted_by(drivers::FaultSpec::parse))
@@ -199,8 +198,8 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("go-back-n|selective-repeat");
   add_variable(
       "--seed", "URNIC_SEED",
-      "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had uses the "
-      "same communication IDs, and peers by rdma_cm may take its requests for old ones")
+      "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had "
+      "uses the same communication IDs, and peers by rdma_cm may take its requests for old ones")
       ->check(accepted_by(verbs_api::parse_seed))
       ->type_name("N");
   command->add_flag_callback(

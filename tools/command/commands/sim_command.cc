@@ -92,14 +92,16 @@ void SimCommand::add_seed_options(CLI::App& command) {
             if (!shard) throw CLI::ValidationError("--shard", shard.error().message);
             options_.shard = shard.value();
           },
-          "Run part I of N of them alone, here or on one of many machines; tools/development/merge-results adds up their --json reports")
+          "Run part I of N of them alone, here or on one of many machines; tools/development/merge-results "
+          "adds up their --json reports")
       ->type_name("I/N")
       ->excludes("--seed")
       ->group(kSeedGroup);
   command
       .add_option_function<std::string>(
           "--path", [this](const std::string& name) { options_.forced.path = sim::parse_path(name).value(); },
-          "How frames travel, instead of what the seeds draw: over one switch that only delays, or through random topologies")
+          "How frames travel, instead of what the seeds draw: over one switch that only delays, or through "
+          "random topologies")
       ->check(CLI::IsMember({"direct", "switched"}))
       ->group(kSeedGroup);
   command

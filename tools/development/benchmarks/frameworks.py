@@ -1,7 +1,8 @@
 """Programs of two frameworks above verbs, UCX and libfabric. They run over TCP as well.
 
 `pair_with(environment)` gives what starts a server and its client, which meet at a TCP port, and returns what
-the client says; `over` is "verbs" or "tcp". """
+the client says; `over` is "verbs" or "tcp".
+"""
 import dataclasses
 import re
 import typing

@@ -245,15 +245,16 @@ double ping_pong(std::size_t bytes, std::uint64_t rounds) {
 
 int main(int count, char** words) {
   CLI::App app(
-      "What two processes on two cores reach at best, with one copy and one CRC-32 on each side of a shared ring.");
+      "What two processes on two cores reach at best, with one copy and one CRC-32 on each side of a shared "
+      "ring.");
   std::vector<std::size_t> sizes;
   Sender sender;
   app.add_option("BYTES", sizes, "sizes of packets")
       ->required()
       ->check(CLI::Range(std::size_t{1}, kMaxBytes));
-  app.add_option(
-         "--piece", sender.piece,
-         "the sender copies so many bytes, then computes their CRC, and so on; only the bandwidth is measured")
+  app.add_option("--piece", sender.piece,
+                 "the sender copies so many bytes, then computes their CRC, and so on; only the bandwidth is "
+                 "measured")
       ->check(CLI::Range(std::size_t{1}, kMaxBytes));
   app.add_flag("--vectors", sender.by_vectors,
                "the sender copies 32 bytes at a time, as the NIC does, and not by memcpy");

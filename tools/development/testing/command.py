@@ -1,7 +1,8 @@
 """Builds the project and runs everything that it is tested with, stage by stage.
 
 Each stage is one line with its time, when it has ended; what it printed is in build/test-logs, and shown when
-it fails. The last line is 'N passed, N failed, N skipped', and the exit code is not 0 after a failure. """
+it fails. The last line is 'N passed, N failed, N skipped', and the exit code is not 0 after a failure.
+"""
 import argparse
 import concurrent.futures
 import os

@@ -63,9 +63,9 @@ Finding judge_dropin(const HostFacts& facts) {
 
 Finding judge_runtime_folder(const HostFacts& facts) {
   if (facts.runtime_folder_error.empty()) return good("runtime folder", facts.runtime_folder);
-  return problem(
-      "runtime folder", facts.runtime_folder_error,
-      "programs meet by sockets in it: set XDG_RUNTIME_DIR to a folder of yours, mode 0700, the same for all");
+  return problem("runtime folder", facts.runtime_folder_error,
+                 "programs meet by sockets in it: set XDG_RUNTIME_DIR to a folder of yours, mode 0700, the "
+                 "same for all");
 }
 
 void judge_system_calls(const HostFacts& facts, std::vector<Finding>& findings) {
@@ -75,8 +75,8 @@ void judge_system_calls(const HostFacts& facts, std::vector<Finding>& findings) 
     all_work = false;
     const std::string found = fmt::format("{}: {}", call.name, std::strerror(call.error));
     const std::string remedy = fmt::format(
-        "without it {}; a seccomp filter or security module of this sandbox forbids it, "
-        "or the kernel is older than 5.3",
+        "without it {}; a seccomp filter or security module of this sandbox forbids it, or the kernel is "
+        "older than 5.3",
         call.loss);
     findings.push_back(call.is_needed ? problem("system calls", found, remedy)
                                       : note("system calls", found, remedy));
@@ -88,11 +88,10 @@ Finding judge_memory(const HostFacts& facts) {
   if (!facts.available_memory) return good("memory", "not known");
   const std::string found = megabytes(*facts.available_memory) + " available";
   if (*facts.available_memory >= kLeastMemory) return good("memory", found);
-  return problem(
-      "memory", found,
-      fmt::format(
-          "two programs that talk, and the switch, want {}: end other programs, or raise the limit of the control group",
-          megabytes(kLeastMemory)));
+  return problem("memory", found,
+                 fmt::format("two programs that talk, and the switch, want {}: end other programs, or raise "
+                             "the limit of the control group",
+                             megabytes(kLeastMemory)));
 }
 
 Finding judge_shm(const HostFacts& facts) {
@@ -166,8 +165,8 @@ Finding judge_rdma_devices(const HostFacts& facts) {
   return note(
       "other RDMA devices", found,
       is_connectx
-          ? "programs of 'urnic run' see urnic0 instead; a ConnectX with RoCE enabled takes all frames to UDP "
-            "port 4791 of its addresses: give a NIC on that interface an address of its own"
+          ? "programs of 'urnic run' see urnic0 instead; a ConnectX with RoCE enabled takes all frames to "
+            "UDP port 4791 of its addresses: give a NIC on that interface an address of its own"
           : "programs of 'urnic run' see urnic0 instead");
 }
 
@@ -184,8 +183,8 @@ Finding judge_roce_port(const HostFacts& facts) {
   constexpr const char* kOwnAddress =
       "it answers on the host's addresses, so a NIC of --port af_packet needs an address of its own (--ip)";
   constexpr const char* kWithoutIt =
-      "your programs that name no port still talk to each other on this host; --port host and udp, which other "
-      "hosts reach, cannot have it";
+      "your programs that name no port still talk to each other on this host; --port host and udp, which "
+      "other hosts reach, cannot have it";
   if (facts.roce_port_holders.empty()) return good(kCheck, "free");
   const auto kernel = std::ranges::find(facts.roce_port_holders, true, &nic::UdpPortHolder::is_kernel);
   if (kernel != facts.roce_port_holders.end()) {
@@ -201,15 +200,15 @@ Finding judge_roce_port(const HostFacts& facts) {
                 fmt::format("{} while that runs; {}", kWithoutIt, kOwnAddress));
   }
   if (processes.empty()) {
-    return note(
-        kCheck, "a process of yours has it that does not show here: one of another container, most likely",
-        "programs that name no port, or --port host, share it if they find its switch; otherwise end that container");
+    return note(kCheck,
+                "a process of yours has it that does not show here: one of another container, most likely",
+                "programs that name no port, or --port host, share it if they find its switch; otherwise end "
+                "that container");
   }
   if (!is_shared_by_a_switch(facts.roce_port_holders)) {
-    return note(
-        kCheck, fmt::format("{} of yours has it alone", processes),
-        "programs that name no port, or --port host, cannot have it while that runs: end it, if it is no NIC of --port udp and "
-        "no 'urnic doctor --answer'");
+    return note(kCheck, fmt::format("{} of yours has it alone", processes),
+                "programs that name no port, or --port host, cannot have it while that runs: end it, if it "
+                "is no NIC of --port udp and no 'urnic doctor --answer'");
   }
   return note(kCheck, fmt::format("the switch of your programs has it: {}", processes),
               "programs with --port host share it ('urnic host status' shows them)");
@@ -239,10 +238,10 @@ Finding judge_raw_sockets(const HostFacts& facts) {
   if (facts.may_use_raw_sockets) {
     return good("CAP_NET_RAW", "yes: --port af_packet:IFACE reaches other machines");
   }
-  return note(
-      "CAP_NET_RAW", "no",
-      "neither programs on this machine nor the way to others by --port host, the default, need it; --port "
-      "af_packet, where the NIC has an address of its own there, needs it: docker run --cap-add NET_RAW, or root");
+  return note("CAP_NET_RAW", "no",
+              "neither programs on this machine nor the way to others by --port host, the default, need it; "
+              "--port af_packet, where the NIC has an address of its own there, needs it: docker run "
+              "--cap-add NET_RAW, or root");
 }
 
 /// The largest path MTU of a NIC on such an interface.
@@ -259,15 +258,13 @@ Finding judge_gid_index(const HostFacts& facts) {
     return std::ranges::find(facts.host_gids, index, &HostGid::index) != facts.host_gids.end();
   };
   if (!has(1) && has(2)) {
-    return good(
-        kCheck,
-        "2 of urnic0 is this host's IPv6 address (perftest -x 2, ibv_rc_pingpong -g 2), and 1 is empty, as it has "
-        "no IPv4 address; on a fabric 1 is an IPv4 address, and 0 is link-local");
+    return good(kCheck,
+                "2 of urnic0 is this host's IPv6 address (perftest -x 2, ibv_rc_pingpong -g 2), and 1 is "
+                "empty, as it has no IPv4 address; on a fabric 1 is an IPv4 address, and 0 is link-local");
   }
-  return good(
-      kCheck,
-      "1 of urnic0 is its IPv4 address (perftest -x 1, ibv_rc_pingpong -g 1), 0 is link-local, 2 is an IPv6 "
-      "address that was given");
+  return good(kCheck,
+              "1 of urnic0 is its IPv4 address (perftest -x 1, ibv_rc_pingpong -g 1), 0 is link-local, 2 is "
+              "an IPv6 address that was given");
 }
 
 Finding judge_host_gids(const HostFacts& facts) {
@@ -291,10 +288,10 @@ Finding judge_silence(const PathFacts& facts) {
     return problem(check, fmt::format("{} is there, and no socket has its UDP port 4791", facts.address),
                    "run 'urnic doctor --answer' there meanwhile");
   }
-  return problem(
-      check, fmt::format("{} does not answer on UDP port 4791", facts.address),
-      "run 'urnic doctor --answer' there meanwhile; if it runs, something between drops UDP port 4791: a firewall, a "
-      "security group of the cloud, or a ConnectX with RoCE enabled, which takes those frames to itself");
+  return problem(check, fmt::format("{} does not answer on UDP port 4791", facts.address),
+                 "run 'urnic doctor --answer' there meanwhile; if it runs, something between drops UDP port "
+                 "4791: a firewall, a security group of the cloud, or a ConnectX with RoCE enabled, which "
+                 "takes those frames to itself");
 }
 
 void judge_interfaces(const HostFacts& facts, std::vector<Finding>& findings) {
@@ -319,8 +316,8 @@ Finding judge(const PathFacts& facts) {
         check,
         fmt::format("{} sees {} as {}: something between translates addresses (NAT)", facts.address,
                     facts.sent_from, facts.seen_as),
-        "RoCEv2 cannot pass it, as its ICRC covers addresses and UDP source port: give both ends addresses that reach "
-        "each other unchanged (docker run --network host, a macvlan or routed network, a tunnel)");
+        "RoCEv2 cannot pass it, as its ICRC covers addresses and UDP source port: give both ends addresses "
+        "that reach each other unchanged (docker run --network host, a macvlan or routed network, a tunnel)");
   }
   const unsigned bytes = std::min(facts.bytes_there, facts.bytes_back);
   const std::string found =

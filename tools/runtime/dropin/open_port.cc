@@ -39,8 +39,8 @@ namespace {
 using PortPointer = std::unique_ptr<nic::PacketPort>;
 
 constexpr const char* kPortIsAnothers =
-    "UDP port 4791, RoCEv2's only one, is another user's, or the kernel's. 'urnic doctor' says whose; when that one has "
-    "ended, end your programs, too, and start them again";
+    "UDP port 4791, RoCEv2's only one, is another user's, or the kernel's. 'urnic doctor' says whose; when "
+    "that one has ended, end your programs, too, and start them again";
 
 std::string to_text(const transport::wire::Gid& address) {
   return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);

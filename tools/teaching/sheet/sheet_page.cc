@@ -74,11 +74,11 @@ void write_fields(HtmlWriter& html, const Json& header) {
 void write_headers(HtmlWriter& html, const Json& data) {
   const auto section = html.begin("section");
   html.element("h2", "Headers");
-  html.element(
-      "p",
-      "A packet is Ethernet, IPv4 or IPv6, UDP, BTH, extended headers, payload, padding, and an ICRC of 4 bytes. Numbers are "
-      "big-endian, except for the ICRC. * The ICRC takes these fields for ones, as switches and routers may change them. It "
-      "covers all others, and eight bytes of ones in front of them.");
+  html.element("p",
+               "A packet is Ethernet, IPv4 or IPv6, UDP, BTH, extended headers, payload, padding, and an "
+               "ICRC of 4 bytes. Numbers are big-endian, except for the ICRC. * The ICRC takes these fields "
+               "for ones, as switches and routers may change them. It covers all others, and eight bytes of "
+               "ones in front of them.");
   for (const Json& header : data["headers"]) {
     const auto block = html.begin("div", {{"class", "header"}});
     write_bit_diagram(html, header);
@@ -107,10 +107,9 @@ void write_opcodes_of(HtmlWriter& html, const Json& data, const std::string& ser
 void write_opcodes(HtmlWriter& html, const Json& data) {
   const auto section = html.begin("section");
   html.element("h2", "Opcodes");
-  html.element(
-      "p",
-      "The upper three bits are the service, the lower five the operation. The headers stand between BTH and payload, in this "
-      "order.");
+  html.element("p",
+               "The upper three bits are the service, the lower five the operation. The headers stand "
+               "between BTH and payload, in this order.");
   const auto tables = html.begin("div", {{"class", "opcodes"}});
   std::string service;
   for (const Json& opcode : data["opcodes"]) {
@@ -206,11 +205,10 @@ void write_statuses(HtmlWriter& html, const Json& data) {
 void write_answers(HtmlWriter& html, const Json& data) {
   const auto section = html.begin("section");
   html.element("h2", "Answers and times");
-  html.element(
-      "p",
-      "A NAK acknowledges everything before its own PSN. Below, codes of five bits: how long an RNR NAK has the "
-      "requester wait (min_rnr_timer of the responder), how long a requester waits for an ACK (timeout), and credits of "
-      "an ACK.");
+  html.element("p",
+               "A NAK acknowledges everything before its own PSN. Below, codes of five bits: how long an RNR "
+               "NAK has the requester wait (min_rnr_timer of the responder), how long a requester waits for "
+               "an ACK (timeout), and credits of an ACK.");
   write_syndromes(html, data);
   constexpr std::size_t kTables = 4;
   const std::size_t codes = data["codes"].size() / kTables;
@@ -246,10 +244,9 @@ std::string page_of(const Json& data) {
     write_document_head(html);
     const auto body = html.begin("body");
     html.element("h1", kTitle);
-    html.element(
-        "p", fmt::format("Made by 'urnic sheet' from the tables that urnic {} works with. Not the InfiniBand "
-                         "specification: where in doubt, that holds.",
-                         word(data, "urnic")));
+    html.element("p", fmt::format("Made by 'urnic sheet' from the tables that urnic {} works with. Not the "
+                                  "InfiniBand specification: where in doubt, that holds.",
+                                  word(data, "urnic")));
     write_headers(html, data);
     write_answers(html, data);
     write_opcodes(html, data);

@@ -36,62 +36,58 @@ StatusWords words_of(CompletionStatus status) {
   using enum CompletionStatus;
   switch (status) {
     case kSuccess:
-      return {
-          "The work request is done. Of RC: the peer has acknowledged it. Of UC and UD: it has left.",
-          "From now on the program may use the buffer again. The other fields of the completion are valid, too."};
+      return {"The work request is done. Of RC: the peer has acknowledged it. Of UC and UD: it has left.",
+              "From now on the program may use the buffer again. The other fields of the completion are "
+              "valid, too."};
     case kLocalLengthError:
       return {
-          "A message was longer than the receive that it took; or a datagram, or an atomic, has a wrong length.",
-          "Length of the posted receives. A UD message fits into one path MTU, and its receive has room for 40 bytes "
-          "more. An atomic has 8 bytes."};
+          "A message was longer than the receive that it took; or a datagram, or an atomic, has a wrong "
+          "length.",
+          "Length of the posted receives. A UD message fits into one path MTU, and its receive has room for "
+          "40 bytes more. An atomic has 8 bytes."};
     case kLocalQpOperationError:
-      return {
-          "The queue pair cannot carry out this operation.",
-          "Does this service have the operation? Has the datagram an address handle? Is the key to invalidate valid?"};
+      return {"The queue pair cannot carry out this operation.",
+              "Does this service have the operation? Has the datagram an address handle? Is the key to "
+              "invalidate valid?"};
     case kLocalProtectionError:
       return {
           "An element of the scatter/gather list names memory that the queue pair may not use in this way.",
-          "L_Key, address and length of each element; the protection domain; IBV_ACCESS_LOCAL_WRITE for receives, READs "
-          "and atomics. Is the region still registered?"};
+          "L_Key, address and length of each element; the protection domain; IBV_ACCESS_LOCAL_WRITE for "
+          "receives, READs and atomics. Is the region still registered?"};
     case kWorkRequestFlushed:
-      return {
-          "The queue pair went to ERR, or its send queue to SQE, before this work request was done.",
-          "An earlier completion that has another status says why. After a disconnection, or a change to ERR, it is "
-          "usual."};
+      return {"The queue pair went to ERR, or its send queue to SQE, before this work request was done.",
+              "An earlier completion that has another status says why. After a disconnection, or a change to "
+              "ERR, it is usual."};
     case kMemoryWindowBindError:
-      return {
-          "A memory window could not be bound.",
-          "IBV_ACCESS_MW_BIND of the region, its bounds and its protection domain. Is a type 2 window still bound?"};
+      return {"A memory window could not be bound.",
+              "IBV_ACCESS_MW_BIND of the region, its bounds and its protection domain. Is a type 2 window "
+              "still bound?"};
     case kBadResponse:
-      return {
-          "A response is not what the request asked for, or has another length.",
-          "The same path_mtu at both ends? Otherwise the peer's stack is faulty: record packets and ask 'urnic check'."};
+      return {"A response is not what the request asked for, or has another length.",
+              "The same path_mtu at both ends? Otherwise the peer's stack is faulty: record packets and ask "
+              "'urnic check'."};
     case kLocalAccessError:
       return {"The responder refused the data of a WRITE with immediate after its receive was taken.",
               "R_Key, address and length that the peer uses; the rights of the region."};
     case kRemoteInvalidRequest:
-      return {
-          "The responder refused the request as invalid (NAK).",
-          "At the peer: qp_access_flags, length of its receives, path_mtu, max_dest_rd_atomic of at least our "
-          "max_rd_atomic. An atomic's address is a multiple of 8."};
+      return {"The responder refused the request as invalid (NAK).",
+              "At the peer: qp_access_flags, length of its receives, path_mtu, max_dest_rd_atomic of at "
+              "least our max_rd_atomic. An atomic's address is a multiple of 8."};
     case kRemoteAccessError:
-      return {
-          "The responder does not allow access to this memory (NAK).",
-          "R_Key, remote address and length; access flags and protection domain of the peer's ibv_reg_mr(). Is the region "
-          "still registered?"};
+      return {"The responder does not allow access to this memory (NAK).",
+              "R_Key, remote address and length; access flags and protection domain of the peer's "
+              "ibv_reg_mr(). Is the region still registered?"};
     case kRemoteOperationError:
       return {"The responder could not carry out the request because of a fault of its own (NAK).",
               "Completions at the peer. The memory of its receives: is it registered, and writable?"};
     case kRetryExceeded:
-      return {
-          "No acknowledgement came in time, although the request was sent retry_cnt times again.",
-          "Is the peer's queue pair in RTR, with our number and address? GID, path_mtu, firewall of UDP port 4791, loss, "
-          "timeout."};
+      return {"No acknowledgement came in time, although the request was sent retry_cnt times again.",
+              "Is the peer's queue pair in RTR, with our number and address? GID, path_mtu, firewall of UDP "
+              "port 4791, loss, timeout."};
     case kRnrRetryExceeded:
-      return {
-          "The peer had no receive posted, although the request was sent rnr_retry times again.",
-          "Post receives before the peer sends, and enough of them. A larger rnr_retry (7: without end), or "
-          "min_rnr_timer of the receiver."};
+      return {"The peer had no receive posted, although the request was sent rnr_retry times again.",
+              "Post receives before the peer sends, and enough of them. A larger rnr_retry (7: without end), "
+              "or min_rnr_timer of the receiver."};
   }
   return {};
 }

@@ -164,9 +164,8 @@ TEST_F(AfXdp, RefusesInterfacesThatItCannotUseAndSaysWhatToDo) {
     if (std::system("ip link set near down") != 0) return "ip";
     wrong += expect(error_of("near", 1500), "is down");
     // Two receive queues of one side need two transmit queues of the other.
-    if (std::system(
-            "ip link add wide numrxqueues 2 numtxqueues 2 type veth peer name side numrxqueues 2 numtxqueues 2"
-            " && ip link set wide up") != 0) {
+    if (std::system("ip link add wide numrxqueues 2 numtxqueues 2 type veth peer name side numrxqueues 2 "
+                    "numtxqueues 2 && ip link set wide up") != 0) {
       return "ip";
     }
     wrong += expect(error_of("wide", 1500), "ethtool -L wide combined 1");

@@ -325,9 +325,9 @@ TEST(ExactFaults, SayWhatTheyHitOnce) {
   rig.port.reset();
   EXPECT_EQ(rig.outside->written_out, 1);
   ASSERT_EQ(rig.told.size(), 2u);
-  EXPECT_EQ(
-      rig.told[0],
-      "fault drop:psn=1 hit 1 of 1 packets that fit; first sent packet 2: RC SEND Only, PSN 101, to queue pair 0x11");
+  EXPECT_EQ(rig.told[0],
+            "fault drop:psn=1 hit 1 of 1 packets that fit; first sent packet 2: RC SEND Only, PSN 101, to "
+            "queue pair 0x11");
   EXPECT_EQ(rig.told[1], "fault drop:psn=9 hit nothing: of 3 packets sent and 0 received, 0 fit");
 }
 

@@ -21,13 +21,17 @@ constexpr std::uint16_t kPort = 4791;
 
 TEST(UdpPortHolders, AreTheSocketsAtThePort) {
   const std::string head =
-      "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n";
+      "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref "
+      "pointer drops\n";
   const std::string other =
-      " 1071: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1234 2 0000 0\n";
+      " 1071: 00000000:0044 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1234 2 "
+      "0000 0\n";
   const std::string process =
-      " 2711: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 0000 0\n";
+      " 2711: 0100007F:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 "
+      "0000 0\n";
   const std::string kernel =
-      " 2711: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n";
+      " 2711: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000 "
+      "0\n";
   EXPECT_THAT(udp_port_holders_of(head + other, kPort), IsEmpty());
   EXPECT_THAT(udp_port_holders_of(head + process + other, kPort),
               ElementsAre(UdpPortHolder{.is_kernel = false, .uid = 1000, .inode = 34567}));
@@ -36,11 +40,11 @@ TEST(UdpPortHolders, AreTheSocketsAtThePort) {
 }
 
 TEST(UdpPortHolders, AreInTheTableOfIpv6) {
-  EXPECT_THAT(udp_port_holders_of(
-                  "  9: 00000000000000000000000000000000:12B7 00000000000000000000000000000000:0000 07 "
-                  "00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n",
-                  kPort),
-              ElementsAre(UdpPortHolder{.is_kernel = true, .uid = 0}));
+  EXPECT_THAT(
+      udp_port_holders_of("  9: 00000000000000000000000000000000:12B7 00000000000000000000000000000000:0000 "
+                          "07 00000000:00000000 00:00000000 00000000     0        0 0 2 0000 0\n",
+                          kPort),
+      ElementsAre(UdpPortHolder{.is_kernel = true, .uid = 0}));
 }
 
 TEST(UdpPortHolders, AreNotInLinesThatAreCutOff) {
@@ -77,9 +81,9 @@ class RootFolder {
 
 TEST(UdpPortHolders, HaveTheProcessesThatHaveADescriptorOfTheSocket) {
   const RootFolder root;
-  root.write(
-      "proc/net/udp",
-      "1: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 2 0 0\n");
+  root.write("proc/net/udp",
+             "1: 00000000:12B7 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 34567 "
+             "2 0 0\n");
   root.add_process(12, "parent", "socket:[34567]");
   root.add_process(13, "child", "socket:[34567]");
   root.add_process(14, "other", "socket:[34568]");

@@ -121,7 +121,8 @@ constexpr RuleInfo kTable[] = {
     {kAckBehindResponse, "ack-behind-response", kHabit,
      "a repeated packet is acknowledged with a PSN before a READ response's; rdma_rxe does so"},
     {kAnswerSkipped, "answer-skipped", kHabit,
-     "a later answer is taken for the answer to an ATOMIC WRITE or FLUSH, which have no data; rdma_rxe does so"},
+     "a later answer is taken for the answer to an ATOMIC WRITE or FLUSH, which have no data; rdma_rxe does "
+     "so"},
     {kReservedBits, "reserved-bits", kHabit, "reserved bits of the BTH are set; HNS does so"},
     {kFecn, "fecn", kHabit,
      "FECN of the BTH is 1; an FPGA endpoint does so in every packet, congested or not"},
@@ -130,7 +131,8 @@ constexpr RuleInfo kTable[] = {
     {kCnpWithNak, "cnp-with-nak", kHabit,
      "a CNP that no marked packet caused comes with a sequence NAK; ConnectX-5 and 6 do so (fact 51)"},
     {kCnpUnmarked, "cnp-unmarked", kHabit,
-     "a CNP comes without a marked packet before it, where others are seen to be marked; users of ConnectX report it"},
+     "a CNP comes without a marked packet before it, where others are seen to be marked; users of ConnectX "
+     "report it"},
     {kAnswerWithoutRequest, "answer-without-request", kUnknown,
      "the request of this answer is not in the capture"},
     {kAnswerOfSeveral, "answer-of-several", kUnknown,
@@ -144,7 +146,8 @@ constexpr RuleInfo kTable[] = {
     {kCmUnseen, "cm-unseen", kUnknown, "a CM message answers one that is not in the capture"},
     {kCmNoAnswer, "cm-no-answer", kUnknown, "a CM message has no answer, as far as the capture goes"},
     {kMarksUnanswered, "marks-unanswered", kUnknown,
-     "marked packets of this flow caused no CNP, while other flows' did; the spacing of a port may be the reason"},
+     "marked packets of this flow caused no CNP, while other flows' did; the spacing of a port may be the "
+     "reason"},
     {kCnpMarksUnseen, "cnp-marks-unseen", kUnknown,
      "CNPs come, but the capture has no marked packets: they may be marked after the place of capture"},
     {kPauseUnclear, "pause-unclear", kUnknown,

@@ -2,7 +2,8 @@
 """How many packets go-back-N sends, by formula: python3 formula.py prints a table for some loss rates.
 
 What is assumed: a message of some packets is posted alone, and has left as a whole before the first NAK
-comes. Packets of the requester get lost, each with the same probability and on its own; answers do not. """
+comes. Packets of the requester get lost, each with the same probability and on its own; answers do not.
+"""
 SIZES = (1, 4, 16, 32)  # packets of a message
 RATES = (0.00, 0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40)
 
