@@ -23,7 +23,7 @@
 namespace urnic::nic::cm {
 
 /// The state machine of IBTA's communication manager, as Linux' ib_cm is known to behave (facts 44 to 48;
-/// abi.md 3.3). Each message is repeated until it is answered, and one that comes again is answered as
+/// CM.md 3). Each message is repeated until it is answered, and one that comes again is answered as
 /// before, so that either side may lose, double or reorder messages. Alternate paths are not offered: LAP is
 /// refused by silence, as the kernel does on Ethernet.
 ///
@@ -31,7 +31,7 @@ namespace urnic::nic::cm {
 /// lock.
 class CommunicationManager {
  public:
-  /// `seed` chooses the communication IDs, which a peer must not meet again after a restart (abi.md trap 11).
+  /// `seed` chooses the communication IDs, which a peer must not meet again after a restart (CM.md 4).
   CommunicationManager(std::uint64_t ca_guid, std::uint64_t seed, Consumer& consumer);
 
   /// IDs are of this share from now on. There are no connections yet.

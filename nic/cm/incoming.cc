@@ -173,7 +173,7 @@ void CommunicationManager::on_message(const Rtu& rtu, const Incoming& in) {
 }
 
 void CommunicationManager::on_message(const Rej& rej, const Incoming& in) {
-  // One that gives up before any answer came does not know our ID, but says who it is (abi.md 3.2: ARI).
+  // One that gives up before any answer came does not know our ID, but says who it is (CM.md 2: ARI).
   const bool is_nameless = rej.remote_id == CommunicationId{} && rej.reason == RejectReason::kTimeout;
   const CommunicationId named = is_nameless ? find_by_peer(rej) : rej.remote_id;
   Connection* const connection = expect(named, rej.local_id, in.from);
@@ -222,7 +222,7 @@ void CommunicationManager::on_message(const Mra& mra, const Incoming& in) {
 void CommunicationManager::on_message(const Dreq& dreq, const Incoming& in) {
   Connection* const connection = find_mutable(dreq.remote_id);
   if (connection == nullptr) {
-    // The peer asks for what is over; a DREP lets it end, too (abi.md 3.3).
+    // The peer asks for what is over; a DREP lets it end, too (CM.md 3).
     count_unexpected();
     const Drep drep{.local_id = dreq.remote_id, .remote_id = dreq.local_id};
     return send({.source = in.from.destination, .destination = in.from.source, .mac = in.from.mac},

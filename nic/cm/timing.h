@@ -17,9 +17,9 @@ constexpr transport::Duration timeout_of(std::uint8_t code) {
 inline constexpr std::uint8_t kResponseTimeout = 20;
 /// And how often it repeats a message (fact 45).
 inline constexpr std::uint8_t kMaxRetries = 15;
-/// What it says in an MRA: 69 s (abi.md 3.3).
+/// What it says in an MRA: 69 s (CM.md 3).
 inline constexpr std::uint8_t kServiceTimeout = 24;
-/// The path's, as newer kernels have it: 0.27 s (abi.md 3.2).
+/// The path's, as newer kernels have it: 0.27 s (CM.md 2).
 inline constexpr std::uint8_t kPacketLifeTime = 16;
 /// The ACK timeout that goes with it: there and back.
 inline constexpr std::uint8_t kAckTimeout = kPacketLifeTime + 1;

@@ -5,7 +5,7 @@
 
 namespace urnic::nic::rdma_cm {
 
-/// Of every queue pair for datagrams, and of multicast groups (abi.md 3.2).
+/// Of every queue pair for datagrams, and of multicast groups (CM.md 2).
 inline constexpr std::uint32_t kDatagramQkey = 0x01234567;
 
 }  // namespace urnic::nic::rdma_cm

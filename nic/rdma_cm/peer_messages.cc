@@ -15,7 +15,7 @@ using transport::Psn;
 
 namespace {
 
-/// Programs see private data in their fixed length (abi.md 3.1).
+/// Programs see private data in their fixed length (CM.md 1).
 template <std::size_t kBytes>
 PrivateBytes private_bytes(const cm::PrivateData<kBytes>& data, std::size_t from = 0) {
   PrivateBytes bytes;

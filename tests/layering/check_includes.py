@@ -214,22 +214,23 @@ def complaints_about(path, text, exists):
                 yield f"{path}: {name} ({own or foreign}) has no place here"
 
 
+def sources(root):
+    """(path below the root, text) of all that is read."""
+    root = pathlib.Path(root)
+    for folder in CHECKED_FOLDERS:
+        for file in sorted((root / folder).rglob("*")):
+            name = file.relative_to(root).as_posix()
+            if file.suffix in SUFFIXES and not is_below(name, NOT_OF_THE_PRODUCT):
+                yield name, file.read_text(errors="replace")
+
+
 def check(root):
     """(number of files read, complaints)"""
-    root = pathlib.Path(root)
-    files = [
-        file
-        for folder in CHECKED_FOLDERS
-        for file in sorted((root / folder).rglob("*"))
-        if file.suffix in SUFFIXES and not is_below(str(file.relative_to(root)), NOT_OF_THE_PRODUCT)
+    files = list(sources(root))
+    exists = lambda name: (pathlib.Path(root) / name).is_file()
+    return len(files), [
+        complaint for file, text in files for complaint in complaints_about(file, text, exists)
     ]
-    complaints = []
-    for file in files:
-        text = file.read_text(errors="replace")
-        complaints += complaints_about(
-            str(file.relative_to(root)), text, lambda name: (root / name).is_file()
-        )
-    return len(files), complaints
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Does check_includes.py bite, and only where it should?"""
+import graphlib
 import pathlib
 import sys
 import tempfile
@@ -9,6 +10,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import check_includes  # noqa: E402
+import rooms  # noqa: E402
 
 FORBIDDEN = (
     ("transport/rc/responder.cc", '#include "nic/device/device.h"'),
@@ -122,6 +124,15 @@ class CheckIncludes(unittest.TestCase):
                 (pathlib.Path(root) / folder / "own.c").write_text("#include <infiniband/verbs.h>\n")
             count, found = check_includes.check(root)
         self.assertEqual((count, len(found)), (1, 1))
+
+    def test_draws_a_room_above_what_it_includes_and_finds_circles(self):
+        arrows = {"nic/engine": {"nic/queues": 1, "transport": 2}, "nic/queues": {"transport": 1}}
+        names = ("nic/engine", "nic/queues", "transport")
+        self.assertEqual(rooms.floors_of(names, arrows), [["transport"], ["nic/queues"], ["nic/engine"]])
+        with self.assertRaises(graphlib.CycleError):
+            rooms.floors_of(names, {**arrows, "transport": {"nic/engine": 1}})
+        self.assertEqual(rooms.room_of("transport/rc/responder.h"), "transport")
+        self.assertEqual(rooms.room_of("tools/conformance/check/cm/dialog.cc"), "tools/conformance/check")
 
     def test_does_not_call_an_empty_tree_clean(self):
         self.assertEqual(check_includes.check("/nonexistent"), (0, []))

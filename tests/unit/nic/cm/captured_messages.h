@@ -11,7 +11,7 @@ namespace urnic::nic::cm {
 
 /// "CAPTURE FRAME: MESSAGE FIELD=VALUE...": hexadecimal numbers; private data without the zeros at its end.
 /// tshark does not take SIDR apart, and reads a REQ's flow label and rate in wrong places: these values were
-/// read from the bytes, by the offsets of abi.md 3.2. Each flow label is as fact 8 says.
+/// read from the bytes, by the offsets of CM.md 2. Each flow label is as fact 8 says.
 inline constexpr std::string_view kCapturedMessages = R"(
 rping_ipv6 1: REQ tid=22b3706d9 local=d906372b guid=505498fffeaf40cf qpn=1b resources=1 depth=1
     remote_timeout=14 type=0 flow_control=0 psn=45a74d local_timeout=14 retries=7 pkey=ffff mtu=3 rnr=7

@@ -153,7 +153,7 @@ TEST(CommunicationManagerMessages, OfDifferentConnectionsHaveDifferentIds) {
   EXPECT_NE(sent[0].transaction_id, sent[1].transaction_id);
 }
 
-// abi.md trap 11: a peer may remember the IDs of the process before.
+// CM.md 4: a peer may remember the IDs of the process before.
 TEST(CommunicationManagerMessages, HaveIdsThatDependOnTheSeed) {
   RecordingConsumer consumer;
   CommunicationManager one(1, 100, consumer);

@@ -232,7 +232,7 @@ Bytes body_with(unsigned attribute, const std::vector<At>& places) {
   return bytes;
 }
 
-// What tshark does not take apart, or takes apart wrongly, by the offsets of abi.md 3.2.
+// What tshark does not take apart, or takes apart wrongly, by the offsets of CM.md 2.
 TEST(CmMessage, HasEachFieldAtItsOffset) {
   Mra mra{.local_id = CommunicationId{0x01020304},
           .remote_id = CommunicationId{0x05060708},

@@ -22,7 +22,7 @@ struct Row {
   std::string_view state;  ///< "": as before
 };
 
-// A message that is in no row changes nothing and is not answered. The right columns follow abi.md 3.3 and
+// A message that is in no row changes nothing and is not answered. The right columns follow CM.md 3 and
 // Linux' ib_cm, with three differences that a peer that lost nothing does not see: a repeated REQ is answered
 // by the REP that was sent, or by the same REJ; a REP that comes again before our program is ready is
 // answered by MRA; a REP for no connection of ours is rejected, as IBTA requires.

@@ -24,7 +24,7 @@ constexpr Duration code(unsigned code) {
   return Duration(4096) * (std::int64_t{1} << code);
 }
 
-// What fact 45 says about Linux: 4.3 s, 15 retries; and the packet lifetime of abi.md 3.2 there and back.
+// What fact 45 says about Linux: 4.3 s, 15 retries; and the packet lifetime of CM.md 2 there and back.
 constexpr Duration kOwnAnswerTime = code(20);
 constexpr Duration kThereAndBack = 2 * code(16);
 constexpr std::size_t kOwnRepeats = 15;
@@ -105,7 +105,7 @@ TEST(CommunicationManagerTime, WaitsNoLongerForWhatIsAnswered) {
   }
 }
 
-// "Timeout" names no ID where REP never came: the GUID says who it was (ARI, abi.md 3.2).
+// "Timeout" names no ID where REP never came: the GUID says who it was (ARI, CM.md 2).
 TEST(CommunicationManagerTime, SaysWhoGaveUpInAdditionalInformation) {
   Conversation conversation(Position::kReqSent);
   conversation.pass(200s);

@@ -44,7 +44,7 @@ constexpr Difference kDifferences[] = {
     {"REQ", "tid", "drawn"},
     {"REQ", "psn", "drawn"},
     {"REQ", "ack_timeout",
-     "newer kernels take the path's packet lifetime to be 16 instead of 18: abi.md 3.2"},
+     "newer kernels take the path's packet lifetime to be 16 instead of 18: CM.md 2"},
     {"REQ", "rate", "the guests' Ethernet did not know its speed"},
     {"REP", "local", "drawn"},
     {"REP", "psn", "drawn"},
