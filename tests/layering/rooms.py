@@ -3,9 +3,9 @@
 
     rooms.py [ROOT]
 
-A room stands above all rooms that it includes. Each line: a room, its lines of code, and the rooms it includes with how
-many #includes lead there. A folder of the transport, and the folders of tools/command, count as one room.
-"""
+A room stands above all rooms that it includes. Each line: a room, its lines of code, and the rooms it
+includes with how many #includes lead there. A folder of the transport, and the folders of tools/command,
+count as one room. """
 import collections
 import graphlib
 import pathlib

@@ -1,7 +1,7 @@
 // Mad: a management datagram of the connection manager as the scripts write it, and its bytes.
 //
-// Nothing here uses nic/cm: the offsets were written down a second time, from transport/FACTS.md and nic/cm/CM.md
-// 3.2, so that a field misread there does not confirm itself.
+// Nothing here uses nic/cm: the offsets were written down a second time, from transport/FACTS.md and
+// nic/cm/CM.md 3.2, so that a field misread there does not confirm itself.
 #pragma once
 
 #include <array>
