@@ -196,7 +196,7 @@ TEST(Pauses, StopThePeerAlone) {
   EXPECT_EQ(of_host.judge().violations, 0u);
   of_host.data(kOther, kHost, 110'000).data(kThird, kHost, 120'000);
   EXPECT_EQ(of_host.judge().frames, (std::vector<std::uint64_t>{3, 5}));
-  EXPECT_EQ(of_host.judge().seen.substr(0, 39), "2 frames, up to 120.000 us behind an XO");
+  EXPECT_EQ(of_host.judge().seen.substr(0, 39), "2 frames, up to 120.000 us after an XOF");
 }
 
 TEST(Pauses, OfARouterStopWhatIsSentToIt) {
