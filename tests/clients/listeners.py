@@ -15,9 +15,8 @@ _REQUEST_DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
 _NLMSG_DONE = 3
 _LISTEN = 10  # the state's number, in the kernel's tcp_states.h
 _HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence number, port
-_REQUEST = struct.Struct(
-    "=BBBxI48x"
-)  # struct inet_diag_req_v2: family, protocol, extensions, states; any socket
+# The struct inet_diag_req_v2: family, protocol, extensions, states; any socket.
+_REQUEST = struct.Struct("=BBBxI48x")
 _SOURCE_PORT = struct.Struct(">4xH")  # of struct inet_diag_msg
 
 

@@ -6,6 +6,7 @@ import icrc
 import pcapng
 from harness import ClientTest
 
+# Four packets a message.
 PINGPONG = (
     "ibv_rc_pingpong",
     "-d",
@@ -16,7 +17,7 @@ PINGPONG = (
     "1024",
     "-s",
     "4096",
-)  # four packets a message
+)
 PERFTEST = ("-d", "urnic0", "-x", "1", "-F", "-m", "1024")
 REQUESTS = {*range(0x00, 0x0D), 0x13, 0x14}
 READ_RESPONSES, ACKNOWLEDGE, ATOMIC_ACKNOWLEDGE = set(range(0x0D, 0x11)), 0x11, 0x12

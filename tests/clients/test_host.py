@@ -352,12 +352,13 @@ class TwoHosts(Hosts):
         self.require("rdma_client", "rping")
         here, _ = self.hosts()
         client = lambda address: ["rdma_client", "-s", address, "-p", "7174"]
+        # It waits 2 s, the kernel 3.
         cases = (
             (
                 client("10.79.0.77"),
                 "Connection timed out",
                 "no host answered for 10.79.0.77",
-            ),  # it waits 2 s, the kernel 3
+            ),
             (client(self.THERE), "Connection refused", "no RoCEv2 at that host"),
             (client(self.THERE_IPV6), "Connection refused", "no RoCEv2 at that host"),
             (client("240.0.0.1"), "Network is unreachable", "this host has no way to 240.0.0.1"),

@@ -197,9 +197,9 @@ class Incast(NetworkTest):
 
     def share_by_dcqcn(self):
         clients = self.incast("-D", "15", *LOSSLESS, nic=["--cc", DCQCN])
-        looks = (
-            []
-        )  # when, the bytes that each sender has sent until then, those that wait before the link that all share
+        # When, the bytes that each sender has sent until then, those that wait before the link that all
+        # share.
+        looks = []
 
         def look():
             status = self.status()

@@ -95,9 +95,10 @@ class Judges(harness.unittest.TestCase):
         frame = next(bytes(frame) for frame in frames if len(frame) > 100 and frame[42] == SEND_ONLY)
         self.assertEqual(self.complaints(frame), [])
         as_idp = frame[:54] + bytes.fromhex("06000000ffff0001") + frame[62:]  # Xerox', and too short
+        # Of a wrong CRC.
         as_fcoib = (
             frame[:54] + b"\x40" + bytes(14) + b"\x2e" + frame[70:-8] + bytes.fromhex("41000000") + frame[-4:]
-        )  # of a wrong CRC
+        )
         for guessed in (as_idp, as_fcoib):
             self.assertEqual(self.complaints(guessed), [])
         long = bytearray(frame)

@@ -516,9 +516,8 @@ class Sheet(ClientTest):
             at += 16 + captured
         self.assertEqual(len(times), 4)
         for earlier, later in zip(times, times[1:]):
-            self.assertAlmostEqual(
-                later - earlier, codes[14], delta=0.05 * codes[14]
-            )  # its timers count jiffies
+            # Its timers count jiffies.
+            self.assertAlmostEqual(later - earlier, codes[14], delta=0.05 * codes[14])
         self.assertIsNone(codes[0])
         for code in range(2, 32):
             self.assertAlmostEqual(codes[code] / codes[code - 1], 2)

@@ -43,9 +43,8 @@ class OneHost(ClientTest):
         self.expect_end(process)
         interface, guid, gid = process.output().split()
         self.assertEqual(interface, "lo")
-        self.assertRegex(
-            guid, r"^0000:7fff:fe..:....$"
-        )  # 02:00 and the address, the bit inverted that says so
+        # 02:00 and the address, the bit inverted that says so.
+        self.assertRegex(guid, r"^0000:7fff:fe..:....$")
         self.assertRegex(gid, r"^0000:0000:0000:0000:0000:ffff:7f..:....$")
 
     def test_a_fault_injector(self):

@@ -138,9 +138,8 @@ class Usage(ClientTest):
     def test_a_doctor_sees_a_runtime_folder_that_cannot_be_used(self):
         (self.runtime / "urnic").mkdir()
         (self.runtime / "urnic").chmod(0o777)
-        finding = self.doctor(code=FAILURE)[
-            "runtime folder"
-        ]  # of root, if that runs the tests, or open to others
+        # Of root, if that runs the tests, or open to others.
+        finding = self.doctor(code=FAILURE)["runtime folder"]
         self.assertEqual(finding["verdict"], "problem")
         self.assertIn(str(self.runtime / "urnic"), finding["found"])
 

@@ -5,12 +5,8 @@ from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
 
 FIRST_PSN, MESSAGES, PACKETS = 100, 3, 16  # as in end.h and three.c
 TIMEOUT_MS = 4.096e-3 * 2**16
-SIZES = (
-    1,
-    4,
-    16,
-    32,
-)  # as in amplify.c: the first four connections have messages of so many packets, posted alone
+# As in amplify.c: the first four connections have messages of so many packets, posted alone.
+SIZES = (1, 4, 16, 32)
 PIECES = 4  # the fifth one has 32 messages of one packet, posted at once
 ALL = range(5)
 # Each seed loses about as many packets in each case as the probability says; others scatter. README.md asks

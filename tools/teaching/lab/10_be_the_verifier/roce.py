@@ -18,13 +18,8 @@ OPCODES = {
     0x10: ("READ response Only", "a"), 0x11: ("ACK", "a"), 0x12: ("Atomic ACK", "a8"), 0x13: ("Compare and Swap", "t"), 0x14: ("Fetch and Add", "t"),
     0x16: ("SEND Last with Invalidate", "i"), 0x17: ("SEND Only with Invalidate", "i"),
 }  # fmt: skip
-HEADER_BYTES = {
-    "r": 16,
-    "i": 4,
-    "a": 4,
-    "8": 8,
-    "t": 28,
-}  # RETH, immediate data or key, AETH, result of an atomic, AtomicETH
+# RETH, immediate data or key, AETH, result of an atomic, AtomicETH.
+HEADER_BYTES = {"r": 16, "i": 4, "a": 4, "8": 8, "t": 28}
 
 
 @dataclasses.dataclass

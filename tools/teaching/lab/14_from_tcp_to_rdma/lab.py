@@ -5,13 +5,8 @@ import re
 
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say
 
-GETS, SMALL, LARGE, VERSION, MTU = (
-    20,
-    64,
-    16384,
-    8,
-    1024,
-)  # as in kv.h and kv.c; GETS as the experiments below say
+# As in kv.h and kv.c; GETS as the experiments below say.
+GETS, SMALL, LARGE, VERSION, MTU = (20, 64, 16384, 8, 1024)
 REQUEST_BYTES = 8
 HOT_BYTES = (1, 2)  # of the value that the server changes: key 0; the bytes of key 1 stay 2
 MUCH_LESS = 1 / 4

@@ -100,9 +100,8 @@ class Lab:
     understand: tuple
     steps: tuple
     picture: str  # the name of the experiment that page.html shows
-    needs: dict = dataclasses.field(
-        default_factory=dict
-    )  # programs and files beside the usual ones, and Debian's packages of them
+    # Programs and files beside the usual ones, and Debian's packages of them.
+    needs: dict = dataclasses.field(default_factory=dict)
 
     # Filled in by the catalog.
     number: int = 0

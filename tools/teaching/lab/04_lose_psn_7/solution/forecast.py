@@ -18,9 +18,8 @@ def after_a_nak(packets):
 
     The responder sees a PSN that it does not expect. It sends a NAK with the PSN that it expects."""
     sent = first_transmission(packets)
-    sent += range(
-        LOST, packets
-    )  # from the PSN of the NAK on: the responder has dropped all packets after the gap
+    # From the PSN of the NAK on: the responder has dropped all packets after the gap.
+    sent += range(LOST, packets)
     return sent
 
 
@@ -31,10 +30,9 @@ def after_a_timeout(packets, expected):
     timeout the client sends one packet, and requests an ACK in it. The responder expects the PSN
     `expected`, and its ACK says so. `expected` is `packets` when it has all."""
     sent = first_transmission(packets)
-    sent += [
-        0,
-        *range(expected, packets),
-    ]  # the oldest packet that is not acknowledged is the first one; its ACK says which packets are missing, if any
+    # The oldest packet that is not acknowledged is the first one; its ACK says which packets are missing, if
+    # any.
+    sent += [0, *range(expected, packets)]
     return sent
 
 
