@@ -165,8 +165,7 @@ TEST(Judgement, SaysThatProgramsMeetWithoutTheRocePortOfAnotherUser) {
   HostFacts facts = healthy();
   facts.uid = 1001;
   facts.roce_port_holders = {{.is_kernel = false, .uid = 1000}};
-  EXPECT_THAT(finding(facts, "UDP port 4791").remedy,
-              HasSubstr("still talk to each other on this host"));
+  EXPECT_THAT(finding(facts, "UDP port 4791").remedy, HasSubstr("still talk to each other on this host"));
 }
 
 TEST(Judgement, NamesTheGidIndexThatThisHostHas) {
