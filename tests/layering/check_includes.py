@@ -91,6 +91,9 @@ ALLOWED = {
     "tools/command": {"tools", "verbs_api", "drivers", "nic", "transport"},
     # What runs in a program, or beside it.
     "tools/runtime": {"tools/runtime", "tools/inspection/files", "verbs_api", "drivers", "nic", "transport"},
+    # What the dynamic linker does with a program.
+    "tools/runtime/loader": {"tools/runtime/loader", "transport"},
+    "tools/runtime/audit": {"tools/runtime/audit"},
     # What measures, and programs such as users have, include nothing of the product.
     "tools/development": {"tools/development"},
     "tools/deployment": {"tools/deployment"},
@@ -135,7 +138,13 @@ ALLOWED = {
     # Asks processes what they do; what it knows of a NIC is what they say.
     "tools/inspection/stat": {"tools/inspection/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.
-    "tools/inspection/doctor": {"tools/inspection/doctor", "drivers", "nic", "transport"},
+    "tools/inspection/doctor": {
+        "tools/inspection/doctor",
+        "tools/runtime/loader",
+        "drivers",
+        "nic",
+        "transport",
+    },
     "tools/command/commands/check_command.h": {"tools/conformance/check", "tools/command"},
     "tools/command/commands/check_command.cc": {"tools/conformance/check", "tools/command"},
     # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs.

@@ -18,7 +18,7 @@
 #include "drivers/af_xdp/af_xdp_port.h"
 #include "drivers/pci/card.h"
 #include "tools/command/console.h"
-#include "tools/command/program_file.h"
+#include "tools/runtime/loader/program_file.h"
 #include "transport/wire/address.h"
 
 namespace urnic::tools {
@@ -192,12 +192,6 @@ Result<std::string, Error> dropin_folder() {
                                folder.string())};
   }
   return folder.string();
-}
-
-void put_first(const char* variable, const std::string& word) {
-  const char* const present = secure_getenv(variable);
-  const bool is_alone = present == nullptr || *present == '\0';
-  setenv(variable, is_alone ? word.c_str() : fmt::format("{}:{}", word, present).c_str(), 1);
 }
 
 std::string describe(const nic::DeviceConfig& device) {

@@ -29,9 +29,6 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
 /// /proc is not.
 Result<std::string, Error> dropin_folder();
 
-/// Puts `word` in front of the list, with colons between, that the environment variable holds already.
-void put_first(const char* variable, const std::string& word);
-
 /// "urnic0: 10.77.0.1/24, 02:00:0a:4d:00:01, fabric:default,0, link MTU 4200, seed
 /// 17"
 std::string describe(const nic::DeviceConfig& device);

@@ -86,19 +86,6 @@ TEST_F(LaunchTest, RefusesAnAddressOfTheHostOnAnInterface) {
   EXPECT_THAT(checked.error().message, ::testing::AnyOf(HasSubstr("127.0.0.1"), HasSubstr("CAP_NET_RAW")));
 }
 
-TEST(PutFirst, AddsNoEmptyEntry) {
-  constexpr const char* kList = "URNIC_TEST_LIST";
-  unsetenv(kList);
-  put_first(kList, "/a");
-  EXPECT_EQ(variable(kList), "/a");
-  put_first(kList, "/b");
-  EXPECT_EQ(variable(kList), "/b:/a");
-  setenv(kList, "", 1);
-  put_first(kList, "/a");
-  EXPECT_EQ(variable(kList), "/a") << "an empty entry would mean the current folder";
-  unsetenv(kList);
-}
-
 TEST(Execute, AnswersLikeAShellWhenThereIsNoSuchProgram) {
   EXPECT_EQ(execute({"/no/such/program"}), kExitNotFound);
   EXPECT_EQ(execute({"/tmp"}), kExitNotExecutable);

@@ -1,11 +1,14 @@
-#include "tools/command/program_file.h"
+#include "tools/runtime/loader/program_file.h"
 
 #include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/unit/tools/temporary_environment.h"
@@ -13,13 +16,17 @@
 namespace urnic::tools {
 namespace {
 
+constexpr std::string_view kGlibcsLinker = "/lib64/ld-linux-x86-64.so.2";
+
 class ProgramFile : public TemporaryEnvironment {
  protected:
   std::string file(const std::string& bytes) const {
     std::ofstream(folder() + "/program", std::ios::binary) << bytes;
     return folder() + "/program";
   }
-  static std::string elf(const std::vector<std::uint32_t>& segments) {
+  /// With these segments; one of type PT_INTERP names `linker`, which stands after them.
+  static std::string elf(const std::vector<std::uint32_t>& segments,
+                         std::string_view linker = kGlibcsLinker) {
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -31,27 +38,70 @@ class ProgramFile : public TemporaryEnvironment {
     for (const std::uint32_t type : segments) {
       Elf64_Phdr segment{};
       segment.p_type = type;
+      segment.p_offset = sizeof header + segments.size() * sizeof segment;
+      segment.p_filesz = linker.size() + 1;
       bytes.append(reinterpret_cast<const char*>(&segment), sizeof segment);
     }
-    return bytes;
+    return bytes + std::string(linker) + '\0';
   }
+  static std::string dynamic(std::string_view linker) { return elf({PT_PHDR, PT_INTERP, PT_LOAD}, linker); }
 };
 
 TEST_F(ProgramFile, IsStaticWithoutADynamicLinker) {
-  EXPECT_FALSE(is_statically_linked("/proc/self/exe"));
-  EXPECT_FALSE(is_statically_linked(file(elf({PT_PHDR, PT_INTERP, PT_LOAD}))));
-  EXPECT_TRUE(is_statically_linked(file(elf({PT_LOAD, PT_LOAD}))));
-  EXPECT_TRUE(is_statically_linked(file(elf({PT_LOAD, PT_DYNAMIC})))) << "a static PIE";
+  EXPECT_EQ(find_obstacle("/proc/self/exe"), Obstacle::kNone);
+  EXPECT_EQ(find_obstacle(file(dynamic(kGlibcsLinker))), Obstacle::kNone);
+  EXPECT_EQ(find_obstacle(file(elf({PT_LOAD, PT_LOAD}))), Obstacle::kStatic);
+  EXPECT_EQ(find_obstacle(file(elf({PT_LOAD, PT_DYNAMIC}))), Obstacle::kStatic) << "a static PIE";
 }
 
-TEST_F(ProgramFile, IsNotCalledStaticWhenItIsSomethingElse) {
+TEST_F(ProgramFile, HasNoObstacleWhenItIsSomethingElse) {
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string("\177ELF"),
-                                   elf({PT_LOAD, PT_LOAD}).substr(0, sizeof(Elf64_Ehdr) + 10)}) {
-    EXPECT_FALSE(is_statically_linked(file(bytes))) << bytes;
+                                   elf({PT_LOAD, PT_LOAD}).substr(0, sizeof(Elf64_Ehdr) + 10),
+                                   dynamic("").substr(0, sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr))}) {
+    EXPECT_EQ(find_obstacle(file(bytes)), Obstacle::kNone) << bytes;
+    EXPECT_EQ(dynamic_linker(file(bytes)), std::nullopt) << bytes;
   }
-  EXPECT_FALSE(is_statically_linked(folder()));
-  EXPECT_FALSE(is_statically_linked(folder() + "/nothing"));
-  EXPECT_FALSE(is_statically_linked("/dev/zero"));
+  EXPECT_EQ(find_obstacle(folder()), Obstacle::kNone);
+  EXPECT_EQ(find_obstacle(folder() + "/nothing"), Obstacle::kNone);
+  EXPECT_EQ(find_obstacle("/dev/zero"), Obstacle::kNone);
+}
+
+TEST_F(ProgramFile, NamesItsDynamicLinker) {
+  EXPECT_EQ(dynamic_linker(file(dynamic("/opt/ld-linux-x86-64.so.2"))), "/opt/ld-linux-x86-64.so.2");
+  EXPECT_EQ(dynamic_linker(file(elf({PT_LOAD}))), std::nullopt);
+  EXPECT_EQ(find_obstacle(file(dynamic("/lib/ld-musl-x86_64.so.1"))), Obstacle::kOtherLinker);
+}
+
+TEST_F(ProgramFile, HasMoreRightsThanWhoStartsIt) {
+  const std::string program = file(dynamic(kGlibcsLinker));
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  EXPECT_EQ(find_obstacle(program), Obstacle::kNone) << "of the same user";
+  if (getuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  ASSERT_EQ(chown(program.c_str(), 65534, 0), 0);
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  EXPECT_EQ(find_obstacle(program), Obstacle::kPrivileged);
+  ASSERT_EQ(chown(program.c_str(), 0, 65534), 0);
+  ASSERT_EQ(chmod(program.c_str(), 02755), 0);
+  EXPECT_EQ(find_obstacle(program), Obstacle::kPrivileged);
+}
+
+TEST_F(ProgramFile, HasASentenceForEachObstacle) {
+  EXPECT_EQ(describe(Obstacle::kNone, "p"), "");
+  for (const Obstacle obstacle : {Obstacle::kStatic, Obstacle::kOtherLinker, Obstacle::kPrivileged}) {
+    EXPECT_TRUE(describe(obstacle, "prog").starts_with("prog ")) << describe(obstacle, "prog");
+  }
+}
+
+TEST_F(ProgramFile, OfAScriptNamesWhatRunsIt) {
+  EXPECT_EQ(script_interpreter(file("#!/bin/sh\nexit\n")), "/bin/sh");
+  EXPECT_EQ(script_interpreter(file("#! /bin/sh -e")), "/bin/sh");
+  EXPECT_EQ(script_interpreter(file("#!/usr/bin/env sh\n"))->filename(), "sh");
+  EXPECT_EQ(script_interpreter(file("#!/usr/bin/env -S A=1 sh -e\n"))->filename(), "sh");
+  for (const std::string& bytes :
+       {std::string(), std::string("#!"), std::string("#!\n/bin/sh"), std::string("#!/nothing"),
+        std::string("#!/usr/bin/env\n"), dynamic(kGlibcsLinker)}) {
+    EXPECT_EQ(script_interpreter(file(bytes)), std::nullopt) << bytes;
+  }
 }
 
 TEST_F(ProgramFile, IsFoundAsAShellFindsIt) {

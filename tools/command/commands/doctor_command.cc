@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/command/console.h"
@@ -15,29 +16,38 @@
 #include "tools/inspection/doctor/host_facts.h"
 #include "tools/inspection/doctor/judgement.h"
 #include "tools/inspection/doctor/path_probe.h"
+#include "tools/inspection/doctor/program_facts.h"
+#include "tools/inspection/doctor/program_judgement.h"
 #include "transport/wire/udp.h"
 
 namespace urnic::tools {
 namespace {
 
 constexpr const char* kDoctorFooter =
-    R"(Looks at this host as urnic will find it, in the order in which a user meets things: the drop-in and the folder where
-programs meet, system calls that a sandbox may forbid, memory, cores and clock, other RDMA devices, UDP port 4791, and
-the networks. Run it where the programs will run: in the container, as the same user. It changes nothing.
+    R"(Looks at this host as urnic will find it, in the order in which a user meets things: the drop-in and the
+folder where programs meet, system calls that a sandbox may forbid, memory, cores and clock, other RDMA
+devices, UDP port 4791, and the networks. Run it where the programs will run: in the container, as the same
+user. It changes nothing.
 
-  urnic doctor                    this host
-  urnic doctor --answer           on another host: answers the one below, until Ctrl-C
-  urnic doctor --peer HOST        the way there as well: whether UDP port 4791 gets through, and how large packets may be
-                                  that no router may cut into fragments, each way, up to 9600 bytes
+  urnic doctor               this host
+  urnic doctor --answer      on another host: answers the one below, until Ctrl-C
+  urnic doctor --peer HOST   the way there as well: whether UDP port 4791 gets through, and how large packets
+                             may be that no router may cut into fragments, each way, up to 9600 bytes
+  urnic doctor -- PROGRAM    what the dynamic linker would give PROGRAM below 'urnic run', without running it:
+                             which libibverbs and librdmacm, whether its libraries (UCX, libfabric, Open MPI,
+                             NCCL) are built with verbs, and what makes them take urnic's device. The answer
+                             to "why did it fall back to TCP?"
 
-Each line says whether it matters: 'ok' does not; with a 'note' urnic works, but something is slower or other than
-expected; a 'problem' keeps programs from using urnic. Indented below stands what that means and what to do.
+Each line says whether it matters: 'ok' does not; with a 'note' urnic works, but something is slower or other
+than expected; a 'problem' keeps programs from using urnic. Indented below stands what that means and what to
+do.
 
 --json prints one object and ends. It is stable: within a version members are only added.
   version     1
-  findings    an array, of objects with check, verdict ("ok", "note" or "problem"), found, and remedy (null where there
-              is nothing to do); that about the peer has address, bytes_there, bytes_back and round_trip_us as well,
-              and where it sees another address and port than ours (NAT), both: sent_from, seen_as; null otherwise
+  findings    an array, of objects with check, verdict ("ok", "note" or "problem"), found, and remedy (null
+              where there is nothing to do). The finding about the peer has address, bytes_there, bytes_back
+              and round_trip_us as well, and where it sees another address and port than ours (NAT), both:
+              sent_from, seen_as; null otherwise
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.)";
 
@@ -87,11 +97,17 @@ DoctorCommand::DoctorCommand(CLI::App& app, Invocation& invocation) {
   command->add_flag("--answer", answers_, "Answer 'urnic doctor --peer' of other hosts")
       ->excludes(peer)
       ->excludes(json);
-  command->callback([this, &invocation] { invocation.exit_code = answers_ ? answer() : run(); });
+  command->callback(
+      [this, &invocation] { invocation.exit_code = answers_ ? answer() : run(invocation.program); });
 }
 
-int DoctorCommand::run() const {
-  std::vector<Finding> findings = judge(read_host_facts(dropin_folder()));
+int DoctorCommand::run(const std::vector<std::string>& program) const {
+  const auto dropin = dropin_folder();
+  std::vector<Finding> findings = judge(read_host_facts(dropin));
+  if (!program.empty() && dropin) {
+    for (Finding& finding : judge(read_program_facts(program.front(), dropin.value())))
+      findings.push_back(std::move(finding));
+  }
   std::optional<PathFacts> path;
   if (!peer_.empty()) {
     path = probe_path(peer_);

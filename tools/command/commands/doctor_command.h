@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/command/command.h"
 
@@ -16,7 +17,8 @@ class DoctorCommand {
   DoctorCommand& operator=(const DoctorCommand&) = delete;
 
  private:
-  int run() const;
+  /// `program`: the words after "--", if any.
+  int run(const std::vector<std::string>& program) const;
   int answer() const;
 
   std::string peer_;

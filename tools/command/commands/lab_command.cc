@@ -8,7 +8,7 @@
 
 #include "tools/command/console.h"
 #include "tools/command/launch.h"
-#include "tools/command/program_file.h"
+#include "tools/runtime/loader/program_file.h"
 
 namespace urnic::tools {
 namespace {

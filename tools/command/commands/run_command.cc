@@ -13,7 +13,8 @@
 #include "tools/command/console.h"
 #include "tools/command/launch.h"
 #include "tools/command/path_tree.h"
-#include "tools/command/program_file.h"
+#include "tools/runtime/loader/loader_environment.h"
+#include "tools/runtime/loader/program_file.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/config/environment_values.h"
 
@@ -80,7 +81,7 @@ number of a port is given, only one process can have the device at a time.
 Addresses that are not given come from a network that the fabric draws when its first program comes, 10.64.0.0/24 to
 10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
 
-Everything is done by environment variables, which can be set by hand: LD_LIBRARY_PATH, LD_PRELOAD and URNIC_PATHS
+Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD, URNIC_PATHS
 (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
 URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone),
@@ -132,15 +133,13 @@ int run(const std::vector<std::string>& program) {
   if (!environment) return fail(environment.error());
   if (const auto checked = check_port(environment.value()); !checked) return fail(checked.error());
   if (const auto exported = export_environment(environment.value()); !exported) return fail(exported.error());
-  put_first("LD_LIBRARY_PATH", folder.value());
+  lead_to_dropin(folder.value());
   if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
     return fail(shown.error());
   }
-  if (const auto file = find_program(program[0]); file && is_statically_linked(*file)) {
-    complain(
-        fmt::format("{} is statically linked: it does not load urnic's libibverbs and sees no device of "
-                    "urnic; programs that it starts may. Link it dynamically to use the device",
-                    program[0]));
+  if (const auto file = find_program(program[0])) {
+    const Obstacle obstacle = find_obstacle(script_interpreter(*file).value_or(*file));
+    if (obstacle != Obstacle::kNone) complain(describe(obstacle, program[0]));
   }
   if (environment.value().verbose) complain(describe(environment.value().device));
   return execute(program);

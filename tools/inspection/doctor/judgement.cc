@@ -19,24 +19,6 @@ constexpr std::uint64_t kLeastMemory = 64 * kMebibyte;
 /// What Docker gives by default.
 constexpr std::uint64_t kSmallShm = 64 * kMebibyte;
 
-Finding good(std::string check, std::string found) {
-  return {.check = std::move(check), .verdict = Verdict::kGood, .found = std::move(found), .remedy = ""};
-}
-
-Finding note(std::string check, std::string found, std::string remedy) {
-  return {.check = std::move(check),
-          .verdict = Verdict::kNote,
-          .found = std::move(found),
-          .remedy = std::move(remedy)};
-}
-
-Finding problem(std::string check, std::string found, std::string remedy) {
-  return {.check = std::move(check),
-          .verdict = Verdict::kProblem,
-          .found = std::move(found),
-          .remedy = std::move(remedy)};
-}
-
 std::string megabytes(std::uint64_t bytes) {
   return fmt::format("{} MiB", bytes / kMebibyte);
 }
@@ -330,18 +312,6 @@ Finding judge(const PathFacts& facts) {
     return note(check, found, "messages take more packets than usual: raise the MTU of the network between");
   }
   return good(check, found);
-}
-
-std::string_view name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kGood:
-      return "ok";
-    case Verdict::kNote:
-      return "note";
-    case Verdict::kProblem:
-      return "problem";
-  }
-  return "";
 }
 
 std::vector<Finding> judge(const HostFacts& facts) {
