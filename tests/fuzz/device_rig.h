@@ -13,7 +13,6 @@
 #include <span>
 #include <vector>
 
-#include "nic/clock.h"
 #include "nic/device/device.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/path/path.h"
@@ -21,6 +20,7 @@
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
+#include "tools/simulation/kernel/clock.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {
@@ -33,12 +33,6 @@ struct FuzzWire {
   std::deque<std::vector<std::byte>> to_device;
   std::size_t room = ~std::size_t{0};  ///< frames that it still takes from the device
   std::size_t taken = 0;               ///< frames taken, ever
-};
-
-class FuzzClock final : public nic::Clock {
- public:
-  transport::Time now() const override { return time; }
-  transport::Time time{std::chrono::hours(1)};
 };
 
 /// How a queue pair of the rig differs from the first.
@@ -82,7 +76,7 @@ class DeviceRig {
   /// Which queue pair steps mean that do not name one of the first three.
   std::size_t selected() const { return selected_; }
   FuzzWire& wire() { return *wire_; }
-  void pass(transport::Duration duration) { clock_.time += duration; }
+  void pass(transport::Duration duration) { clock_.advance(duration); }
 
   /// A frame arrives, whatever it is.
   void deliver(std::span<const std::byte> frame);
@@ -171,7 +165,7 @@ class DeviceRig {
   void check_memory() const;
   void check(const transport::Completion& completion, const Work& work) const;
 
-  FuzzClock clock_;
+  kernel::Clock clock_{std::chrono::hours(1)};
   std::shared_ptr<FuzzWire> wire_;
   std::vector<std::byte> arena_;     // guard, region, guard, region, guard, region, guard
   std::vector<std::byte> original_;  // the same before anything happened

@@ -43,7 +43,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 
 }  // namespace
 
-Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options)
+Host::Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options)
     : memory_(kMemoryBytes),
       device_(
           std::make_unique<Device>(config_of(end, options), clock, [end, &wire, routes = options.routes]() {

@@ -14,7 +14,7 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
 #include "tests/unit/nic/fake_wire.h"
-#include "tests/unit/nic/manual_clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "transport/completion.h"
 #include "transport/qp_config.h"
 #include "transport/work_request.h"
@@ -39,7 +39,7 @@ class Host {
  public:
   static constexpr std::size_t kMemoryBytes = 1 << 20;
 
-  Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options);
+  Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options);
   ~Host();
 
   Device& device() { return *device_; }
@@ -114,7 +114,7 @@ class DevicePair {
   /// Moves time, stopping at every timeout on the way.
   void pass(transport::Duration duration);
 
-  ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   FakeWire wire;
   std::array<std::unique_ptr<Host>, 2> hosts;
   Host& a() { return *hosts[0]; }

@@ -46,7 +46,7 @@ class NetworkTest : public ::testing::Test {
   }
 
   std::vector<Arrival> send(int count, bool stop_faults = false) {
-    SimClock clock;
+    kernel::Clock clock;
     EventQueue events;
     FramePool frames;
     Network network(options_, clock, events, frames);

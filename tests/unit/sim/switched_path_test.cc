@@ -106,7 +106,7 @@ class SwitchedPathTest : public ::testing::Test {
   }
 
   Options options_;
-  SimClock clock_;
+  kernel::Clock clock_;
   EventQueue events_;
   FramePool frames_;
   std::vector<std::byte> frame_;

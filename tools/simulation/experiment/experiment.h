@@ -17,7 +17,7 @@
 #include "tools/simulation/experiment/step_tracker.h"
 #include "tools/simulation/experiment/watchers.h"
 #include "tools/simulation/experiment/workload.h"
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 
 namespace urnic::experiment {
 
@@ -79,7 +79,7 @@ class Experiment final : public network::Sink {
   std::vector<PortOutcome> port_outcomes() const;
 
   const Workload& workload_;
-  sim::SimClock clock_;
+  kernel::Clock clock_;
   Watchers watchers_;
   std::unique_ptr<drivers::NetworkFaults> link_faults_;  // null: no link has any
   network::Network network_;

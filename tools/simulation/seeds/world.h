@@ -71,7 +71,7 @@ class World {
 
   Options options_;
   Plans plans_;
-  SimClock clock_;
+  kernel::Clock clock_;
   EventQueue events_;
   FramePool frames_;
   Coverage coverage_;

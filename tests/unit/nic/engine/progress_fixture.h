@@ -16,6 +16,7 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "nic/device/device.h"
+#include "nic/port/port_around.h"
 #include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
 
@@ -23,12 +24,12 @@ namespace urnic::nic {
 
 /// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back, and may have no descriptor to wait
 /// for.
-class CountedPort final : public PacketPort {
+class CountedPort final : public PortAround {
  public:
   CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
               std::atomic<int>& sends, std::atomic<int>& notes, const std::atomic<bool>& doubles,
               const std::atomic<bool>& is_deaf)
-      : port_(std::move(port)),
+      : PortAround(std::move(port)),
         has_wake_fd_(has_wake_fd),
         receives_(receives),
         sends_(sends),
@@ -38,29 +39,23 @@ class CountedPort final : public PacketPort {
   std::size_t receive(std::span<ReceivedFrame> frames) override {
     ++receives_;
     if (is_deaf_) return 0;
-    std::size_t count = port_->receive(frames);
+    std::size_t count = inner().receive(frames);
     if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
     return count;
   }
-  Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
+  bool may_hold_frames() const override { return !is_deaf_ && inner().may_hold_frames(); }
   void commit(std::size_t length) override {
     ++sends_;
-    port_->commit(length);
+    inner().commit(length);
   }
-  void flush() override { port_->flush(); }
   void note_poller(std::uint32_t) override { ++notes_; }
-  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
-  int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
-  bool arm() override { return has_wake_fd_ && port_->arm(); }
-  transport::Time next_due() const override { return port_->next_due(); }
+  int wake_fd() const override { return has_wake_fd_ ? inner().wake_fd() : -1; }
+  bool arm() override { return has_wake_fd_ && inner().arm(); }
   void disarm() override {
-    if (has_wake_fd_) port_->disarm();
+    if (has_wake_fd_) inner().disarm();
   }
-  Statistics statistics() const override { return port_->statistics(); }
-  std::string description() const override { return "counted"; }
 
  private:
-  std::unique_ptr<PacketPort> port_;
   bool has_wake_fd_;
   std::atomic<int>& receives_;
   std::atomic<int>& sends_;

@@ -15,7 +15,7 @@ transport::wire::Mac mac_of(HostId host) {
   return {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index(host) + 1)}};
 }
 
-Network::Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames)
+Network::Network(const Options& options, const kernel::Clock& clock, EventQueue& events, FramePool& frames)
     : options_(options), clock_(clock), frames_(frames) {
   for (std::size_t host = 0; host < options.links.size(); ++host) {
     links_.push_back({.options = options.links[host],

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/core/event_queue.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/network/path.h"
@@ -48,7 +48,7 @@ transport::wire::Mac mac_of(HostId host);
 /// would check, so their frames are lost where others are damaged.
 class Network {
  public:
-  Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
+  Network(const Options& options, const kernel::Clock& clock, EventQueue& events, FramePool& frames);
 
   ~Network();
 
@@ -86,7 +86,7 @@ class Network {
   bool damage(Frame& frame, Link& link);
 
   const Options& options_;
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   FramePool& frames_;
   std::unique_ptr<Path> path_;
   const SwitchedPath* switched_ = nullptr;  // the same, if it is one

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nic/port/packet_port.h"
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/core/event_queue.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/network/network.h"
@@ -29,7 +29,7 @@ class FrameTap {
 struct Attachment {
   HostId host;
   const Options& options;
-  const SimClock& clock;
+  const kernel::Clock& clock;
   Network& network;
   FramePool& frames;
   FrameTap& tap;

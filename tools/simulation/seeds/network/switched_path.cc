@@ -19,7 +19,7 @@ network::HostId inside(HostId host) {
 
 }  // namespace
 
-SwitchedPath::SwitchedPath(const Options& options, const SimClock& clock, EventQueue& events,
+SwitchedPath::SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events,
                            FramePool& frames)
     : clock_(clock),
       events_(events),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drivers/network/network.h"
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/network/direct_path.h"
 #include "tools/simulation/seeds/network/path.h"
 #include "tools/simulation/seeds/network/path_counts.h"
@@ -25,7 +25,7 @@ namespace urnic::sim {
 class SwitchedPath final : public Path, private network::Sink {
  public:
   /// `options` have a topology.
-  SwitchedPath(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
+  SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events, FramePool& frames);
 
   void carry(const Trip& trip) override;
   void enter(HostId from, Frame* frame) override;
@@ -46,7 +46,7 @@ class SwitchedPath final : public Path, private network::Sink {
   bool is_stopped() const { return stopped_at_ != transport::kNever; }
   void deliver(network::HostId host, std::span<const std::byte> frame, Time time) override;
 
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   EventQueue& events_;
   FramePool& frames_;
   DirectPath direct_;

@@ -78,8 +78,8 @@ transport::wire::Gid gid_of(HostId host, bool ipv6) {
   return address;
 }
 
-Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
-           FramePool& frames, FrameTap& tap)
+Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::Clock& clock,
+           Network& network, FramePool& frames, FrameTap& tap)
     : id_(id),
       options_(options),
       memory_(plans.memory[index(id)], options.seed * kMaxHosts + index(id)),
