@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
 #include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/kernel/frame.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {
@@ -30,9 +30,13 @@ void require(bool holds, const char* what);
 
 /// The wire between the device and the fuzzer. Frames to the device lie in memory of exactly their size.
 struct FuzzWire {
-  std::deque<std::vector<std::byte>> to_device;
+  kernel::Inbox to_device;
   std::size_t room = ~std::size_t{0};  ///< frames that it still takes from the device
   std::size_t taken = 0;               ///< frames taken, ever
+
+  void put(std::span<const std::byte> frame) {
+    to_device.emplace_back(std::vector(frame.begin(), frame.end()));
+  }
 };
 
 /// How a queue pair of the rig differs from the first.
@@ -69,7 +73,7 @@ class DeviceRig {
   std::uint64_t remote_address() const { return address_of(kShared); }
   std::uint32_t rkey() const { return regions_[kShared].key; }
   std::uint32_t read_only_rkey() const { return regions_[kConstant].key; }
-  /// The one that can be renewed, and those of the windows.
+  /// The key that can be renewed, and the keys of the windows.
   std::uint32_t second_rkey() const { return second_key_; }
   std::uint32_t window_rkey(std::size_t index) const { return windows_[index]; }
   std::uint32_t xrc_number(std::size_t queue) const { return shared_queues_[1 + queue % 2]->number(); }

@@ -48,8 +48,7 @@ class NetworkTest : public ::testing::Test {
   std::vector<Arrival> send(int count, bool stop_faults = false) {
     kernel::Clock clock;
     EventQueue events;
-    FramePool frames;
-    Network network(options_, clock, events, frames);
+    Network network(options_, clock, events);
     if (stop_faults) network.stop_faults();
     for (int i = 0; i < count; ++i) {
       clock.advance_to(clock.now() + microseconds(1));
@@ -59,7 +58,7 @@ class NetworkTest : public ::testing::Test {
     std::vector<Arrival> arrivals;
     while (!events.is_empty()) {
       const Event event = events.take();
-      arrivals.push_back({event.host, event.time, event.frame->bytes, event.frame->damaged});
+      arrivals.push_back({event.host, event.time, event.frame.bytes, event.frame.damaged});
     }
     return arrivals;
   }

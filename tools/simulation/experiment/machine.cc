@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "drivers/fault/fault_port.h"
-#include "nic/port/packet_port.h"
+#include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/ethernet.h"
 
 namespace urnic::experiment {
@@ -41,53 +41,31 @@ void must(const Result<void, Error>& result) {
 
 }  // namespace
 
-/// Is full while one of the host's queues has no room for a frame, as when its link is paused.
-class Machine::Port final : public nic::PacketPort {
+/// Is full while one of the host's queues has no room for a frame, as when its link is paused. So a frame
+/// goes to its queue at once.
+class Machine::Port final : public kernel::VirtualPort {
  public:
   explicit Port(Machine& machine)
-      : machine_(machine), room_(kLinkMtu + transport::wire::Ethernet::kMinBytes) {}
-
-  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
-    Inbox& inbox = machine_.inbox_;
-    for (auto& frame : taken_) inbox.spare.push_back(std::move(frame));
-    taken_.clear();
-    while (!inbox.frames.empty() && taken_.size() < frames.size()) {
-      taken_.push_back(std::move(inbox.frames.front()));
-      inbox.frames.pop_front();
-    }
-    for (std::size_t i = 0; i < taken_.size(); ++i) frames[i] = taken_[i];
-    statistics_.received_frames += taken_.size();
-    return taken_.size();
-  }
-
-  bool may_hold_frames() const override { return !machine_.inbox_.frames.empty(); }
+      : VirtualPort(machine.inbox_, kLinkMtu + transport::wire::Ethernet::kMinBytes), machine_(machine) {}
 
   nic::Room reserve_to(const transport::wire::Mac&) override {
-    if (machine_.world_.is_over) return std::span(room_);
+    if (machine_.world_.is_over) return room();
     for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
-      if (machine_.world_.network.room(machine_.host_, priority) < room_.size()) return {};
+      if (machine_.world_.network.room(machine_.host_, priority) < room().size()) return {};
     }
-    return std::span(room_);
+    return room();
   }
 
   void commit(std::size_t length) override {
     using SendResult = network::Network::SendResult;
     MachineWorld& world = machine_.world_;
     if (world.is_over) return;
-    const auto sent = world.network.send(machine_.host_, std::span(room_).first(length), world.clock.now());
+    const auto sent = world.network.send(machine_.host_, room().first(length), world.clock.now());
     ++(sent == SendResult::kQueued ? statistics_.sent_frames : statistics_.dropped_frames);
   }
 
-  void flush() override {}
-  std::size_t max_frame_bytes() const override { return room_.size(); }
-  Statistics statistics() const override { return statistics_; }
-  std::string description() const override { return "host of a simulated network"; }
-
  private:
   Machine& machine_;
-  std::vector<std::byte> room_;
-  std::vector<std::vector<std::byte>> taken_;
-  Statistics statistics_{};
 };
 
 Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : world_(world), host_(host) {
@@ -98,7 +76,7 @@ Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : 
   config.link_mtu = kLinkMtu;
   config.progress = nic::ProgressMode::kManual;
   config.seed = world.seed * 1024 + static_cast<std::uint64_t>(host) + 1;
-  config.min_ack_timeout = Duration{};  // nothing here is late for want of a processor
+  config.min_ack_timeout = Duration{};  // nothing here is late because it waits for a processor
   config.window_packets = world.workload.window_packets;
   config.recovery = world.workload.recovery;
   config.congestion = world.workload.congestion.choice;
@@ -162,16 +140,6 @@ void Machine::connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_
                   .ack_timeout = world_.workload.ack_timeout,
                   .retry_count = world_.workload.retry_count,
                   .rnr_retry = std::uint8_t{7}}));
-}
-
-void Machine::deliver(std::span<const std::byte> frame) {
-  std::vector<std::byte> copy;
-  if (!inbox_.spare.empty()) {
-    copy = std::move(inbox_.spare.back());
-    inbox_.spare.pop_back();
-  }
-  copy.assign(frame.begin(), frame.end());
-  inbox_.frames.push_back(std::move(copy));
 }
 
 void Machine::progress(const std::function<void(const transport::Completion&)>& take) {

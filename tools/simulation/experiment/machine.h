@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -15,6 +14,7 @@
 #include "nic/clock.h"
 #include "nic/device/device.h"
 #include "tools/simulation/experiment/workload.h"
+#include "tools/simulation/kernel/frame.h"
 
 namespace urnic::experiment {
 
@@ -50,7 +50,9 @@ class Machine {
   void destroy(std::unique_ptr<nic::QueuePair> qp) { device_->destroy_qp(std::move(qp)); }
 
   /// A frame has reached it.
-  void deliver(std::span<const std::byte> frame);
+  void deliver(std::span<const std::byte> frame) {
+    inbox_.emplace_back(std::vector(frame.begin(), frame.end()));
+  }
   /// Does all that it can do now, and hands out completions.
   void progress(const std::function<void(const transport::Completion&)>& take);
   /// When it wants to be called again at the latest.
@@ -61,14 +63,10 @@ class Machine {
 
  private:
   class Port;
-  struct Inbox {
-    std::deque<std::vector<std::byte>> frames;
-    std::vector<std::vector<std::byte>> spare;  // memory of frames that were taken
-  };
 
   MachineWorld& world_;
   HostId host_;
-  Inbox inbox_;
+  kernel::Inbox inbox_;
   std::unique_ptr<nic::Device> device_;
   std::unique_ptr<nic::ProtectionDomain> pd_;
   std::unique_ptr<nic::CompletionQueue> cq_;

@@ -52,7 +52,7 @@ class World {
   void begin();
   /// Advances to the next thing that happens and does it; false when there is nothing any more.
   bool step();
-  void handle(const Event& event);
+  void handle(Event event);
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
@@ -73,7 +73,6 @@ class World {
   Plans plans_;
   kernel::Clock clock_;
   EventQueue events_;
-  FramePool frames_;
   Coverage coverage_;
   Referee referee_;
   Liveness liveness_;

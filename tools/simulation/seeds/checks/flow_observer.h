@@ -10,7 +10,7 @@
 
 #include "tools/simulation/seeds/checks/selective_requester.h"
 #include "tools/simulation/seeds/checks/selective_responder.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "transport/qp_config.h"
 

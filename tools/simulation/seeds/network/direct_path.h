@@ -21,7 +21,7 @@ class DirectPath final : public Path {
  public:
   DirectPath(const Options& options, EventQueue& events);
 
-  void carry(const Trip& trip) override;
+  void carry(Trip trip) override;
 
  private:
   struct Receiver {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/simulation/kernel/clock.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/network/path.h"
 #include "tools/simulation/seeds/network/path_counts.h"
@@ -48,7 +48,7 @@ transport::wire::Mac mac_of(HostId host);
 /// would check, so their frames are lost where others are damaged.
 class Network {
  public:
-  Network(const Options& options, const kernel::Clock& clock, EventQueue& events, FramePool& frames);
+  Network(const Options& options, const kernel::Clock& clock, EventQueue& events);
 
   ~Network();
 
@@ -87,7 +87,6 @@ class Network {
 
   const Options& options_;
   const kernel::Clock& clock_;
-  FramePool& frames_;
   std::unique_ptr<Path> path_;
   const SwitchedPath* switched_ = nullptr;  // the same, if it is one
   bool faults_on_ = true;

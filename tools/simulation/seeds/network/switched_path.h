@@ -25,10 +25,10 @@ namespace urnic::sim {
 class SwitchedPath final : public Path, private network::Sink {
  public:
   /// `options` have a topology.
-  SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events, FramePool& frames);
+  SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events);
 
-  void carry(const Trip& trip) override;
-  void enter(HostId from, Frame* frame) override;
+  void carry(Trip trip) override;
+  void enter(HostId from, Frame frame) override;
   Time next_event() const override;
   void run_until(Time now) override;
   bool has_room(HostId from) const override;
@@ -48,7 +48,6 @@ class SwitchedPath final : public Path, private network::Sink {
 
   const kernel::Clock& clock_;
   EventQueue& events_;
-  FramePool& frames_;
   DirectPath direct_;
   PathWatcher watcher_;
   network::Network network_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/network/topology.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "transport/congestion/choice.h"
 #include "transport/qp_config.h"

@@ -79,7 +79,7 @@ transport::wire::Gid gid_of(HostId host, bool ipv6) {
 }
 
 Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::Clock& clock,
-           Network& network, FramePool& frames, FrameTap& tap)
+           Network& network, FrameTap& tap)
     : id_(id),
       options_(options),
       memory_(plans.memory[index(id)], options.seed * kMaxHosts + index(id)),
@@ -87,7 +87,6 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::
                   .options = options,
                   .clock = clock,
                   .network = network,
-                  .frames = frames,
                   .tap = tap,
                   .random = Random(options.seed * kMaxHosts + index(id), Stream::kSchedule)} {
   device_ = std::make_unique<nic::Device>(

@@ -22,7 +22,7 @@ class Host {
  public:
   /// Makes the device, in kManual mode, and registers the memory that `plans` need.
   Host(HostId id, const Options& options, const Plans& plans, const kernel::Clock& clock, Network& network,
-       FramePool& frames, FrameTap& tap);
+       FrameTap& tap);
   ~Host();
   /// Gives back what it has, when no queue pair is left. A complaint if the device thinks that something is
   /// in use still.

@@ -8,7 +8,7 @@
 #include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/checks/coverage.h"
 #include "tools/simulation/seeds/checks/wire_observer.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/core/referee.h"
 #include "tools/simulation/seeds/scenario/options.h"
