@@ -5,13 +5,12 @@
 #include <utility>
 
 #include "drivers/loopback/loopback_port.h"
+#include "tools/simulation/kernel/connect.h"
 
 namespace urnic::test {
 
-using nic::QpAttributes;
 using nic::QpType;
 using transport::Access;
-using transport::QpState;
 
 namespace {
 
@@ -71,30 +70,11 @@ void SelfConnectedDevice::add_pair(QpType type) {
     qp = queue_pairs_.emplace_back(std::move(made.value())).get();
   }
   for (std::size_t i : {0u, 1u}) {
-    QpAttributes init{.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}};
-    QpAttributes rtr{.state = QpState::kReadyToReceive};
-    QpAttributes rts{.state = QpState::kReadyToSend, .send_psn = transport::Psn(1)};
-    if (type == QpType::kUd) {
-      init.qkey = kQkey;
-    } else {
-      init.access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
-      rtr.address = nic::AddressVector{.destination = *device_.gids().at(1), .source_gid_index = 1};
-      rtr.path_mtu = transport::PathMtu::k1024;
-      rtr.destination_qp = pair[1 - i]->number();
-      rtr.receive_psn = transport::Psn(1);
-    }
-    if (type == QpType::kRc) {
-      rtr.max_responder_resources = std::uint8_t{4};
-      rtr.min_rnr_timer = std::uint8_t{12};
-      rts.max_reads_in_flight = std::uint8_t{4};
-      rts.ack_timeout = std::uint8_t{14};
-      rts.retry_count = std::uint8_t{7};
-      rts.rnr_retry = std::uint8_t{7};
-    }
-    for (const QpAttributes& attributes : {init, rtr, rts}) {
-      const auto modified = pair[i]->modify(attributes);
-      must(modified.has_value(), modified ? "" : modified.error().message.c_str());
-    }
+    const auto connected =
+        kernel::connect(*pair[i], {.address = {.destination = *device_.gids().at(1), .source_gid_index = 1},
+                                   .peer_qp = pair[1 - i]->number(),
+                                   .qkey = kQkey});
+    must(connected.has_value(), connected ? "" : connected.error().message.c_str());
   }
 }
 

@@ -14,7 +14,6 @@ namespace urnic::nic {
 using transport::Access;
 using transport::Completion;
 using transport::CompletionStatus;
-using transport::QpState;
 using transport::Sge;
 
 namespace {
@@ -164,68 +163,15 @@ DevicePair::DevicePair(const DevicePairOptions& options)
   for (std::size_t end : {0u, 1u}) hosts[end] = std::make_unique<Host>(end, wire, clock, options);
 }
 
-QpAttributes DevicePair::init_attributes() {
-  return {.state = QpState::kInit,
-          .access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic,
-          .pkey_index = std::uint16_t{0},
-          .port = std::uint8_t{1}};
-}
-
-QpAttributes DevicePair::rtr_attributes(const Host& to, transport::QpNumber peer,
-                                        const ConnectOptions& options) {
-  return {.state = QpState::kReadyToReceive,
-          .address = AddressVector{.destination = to.gid(), .source_gid_index = 1},
-          .path_mtu = options.path_mtu,
-          .destination_qp = peer,
-          .receive_psn = options.first_psn,
-          .max_responder_resources = std::uint8_t{4},
-          .min_rnr_timer = std::uint8_t{12}};
-}
-
-QpAttributes DevicePair::rts_attributes(const ConnectOptions& options) {
-  return {.state = QpState::kReadyToSend,
-          .send_psn = options.first_psn,
-          .max_reads_in_flight = std::uint8_t{4},
-          .ack_timeout = options.ack_timeout,
-          .retry_count = options.retry_count,
-          .rnr_retry = std::uint8_t{7}};
-}
-
 std::size_t DevicePair::connect(const ConnectOptions& options) {
   connect(a(), a().add_queue_pair(), b(), b().add_queue_pair(), options);
   return a().queue_pairs().size() - 1;
 }
 
-namespace {
-
-/// Takes away what a queue pair of this type may not be given.
-QpAttributes fit(QpAttributes attributes, QpType type) {
-  const bool responds = type == QpType::kRc || type == QpType::kXrcTarget;
-  const bool requests = type == QpType::kRc || type == QpType::kXrcInitiator;
-  if (!responds) attributes.max_responder_resources.reset();
-  if (!responds) attributes.min_rnr_timer.reset();
-  if (!requests) attributes.max_reads_in_flight.reset();
-  if (!requests) attributes.retry_count.reset();
-  if (!requests) attributes.rnr_retry.reset();
-  if (type == QpType::kUc) attributes.ack_timeout.reset();
-  return attributes;
-}
-
-}  // namespace
-
 void DevicePair::connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
                          const ConnectOptions& options) {
-  struct End {
-    QueuePair& qp;
-    const Host& peer_host;
-    const QueuePair& peer;
-  };
-  for (const End& end : {End{first, b, second}, End{second, a, first}}) {
-    const QpType type = end.qp.attributes().type;
-    EXPECT_TRUE(end.qp.modify(init_attributes()));
-    EXPECT_TRUE(end.qp.modify(fit(rtr_attributes(end.peer_host, end.peer.number(), options), type)));
-    EXPECT_TRUE(end.qp.modify(fit(rts_attributes(options), type)));
-  }
+  EXPECT_TRUE(kernel::connect(first, to_peer(b, second.number(), options)));
+  EXPECT_TRUE(kernel::connect(second, to_peer(a, first.number(), options)));
 }
 
 void DevicePair::settle() {

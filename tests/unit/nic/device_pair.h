@@ -15,6 +15,7 @@
 #include "nic/queues/queue_pair.h"
 #include "tests/unit/nic/fake_wire.h"
 #include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/kernel/connect.h"
 #include "transport/completion.h"
 #include "transport/qp_config.h"
 #include "transport/work_request.h"
@@ -86,16 +87,10 @@ class Host {
   std::vector<std::string> events_;
 };
 
-/// Changes to what connect() asks for.
-struct ConnectOptions {
-  transport::PathMtu path_mtu = transport::PathMtu::k1024;
-  std::uint8_t ack_timeout = 14;
-  std::uint8_t retry_count = 7;
-  transport::Psn first_psn{100};
-};
-
 class DevicePair {
  public:
+  using ConnectOptions = kernel::ConnectionSettings;
+
   explicit DevicePair(const DevicePairOptions& options = {});
 
   /// One more connection between the two, in RTS, with its index.
@@ -103,11 +98,15 @@ class DevicePair {
   /// The same with two queue pairs in RESET, in a() and in b().
   static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
                       const ConnectOptions& options = {});
-  /// The attributes that bring a queue pair to the next state.
-  static QpAttributes init_attributes();
+  /// The attributes that bring an RC queue pair to the next state.
+  static QpAttributes init_attributes() { return attributes_for(transport::QpState::kInit, {}); }
   static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer,
-                                     const ConnectOptions& options = {});
-  static QpAttributes rts_attributes(const ConnectOptions& options = {});
+                                     const ConnectOptions& options = {}) {
+    return attributes_for(transport::QpState::kReadyToReceive, to_peer(to, peer, options));
+  }
+  static QpAttributes rts_attributes(const ConnectOptions& options = {}) {
+    return attributes_for(transport::QpState::kReadyToSend, options);
+  }
 
   /// Lets both devices work until neither has anything to do at this time.
   void settle();
@@ -119,6 +118,16 @@ class DevicePair {
   std::array<std::unique_ptr<Host>, 2> hosts;
   Host& a() { return *hosts[0]; }
   Host& b() { return *hosts[1]; }
+
+ private:
+  static QpAttributes attributes_for(transport::QpState state, const ConnectOptions& options) {
+    return kernel::attributes_for(QpType::kRc, state, options);
+  }
+  static ConnectOptions to_peer(const Host& host, transport::QpNumber qp, ConnectOptions options) {
+    options.address = {.destination = host.gid(), .source_gid_index = 1};
+    options.peer_qp = qp;
+    return options;
+  }
 };
 
 }  // namespace urnic::nic

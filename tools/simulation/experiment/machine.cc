@@ -5,13 +5,13 @@
 #include <utility>
 
 #include "drivers/fault/fault_port.h"
+#include "tools/simulation/kernel/connect.h"
 #include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/ethernet.h"
 
 namespace urnic::experiment {
 
 using transport::Access;
-using transport::QpState;
 
 namespace {
 
@@ -120,26 +120,18 @@ void Machine::connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_
   const nic::AddressVector address{.destination = transport::wire::Gid::from_ipv4(address_of(peer)),
                                    .source_gid_index = 1,
                                    .traffic_class = static_cast<std::uint8_t>(dscp << 2)};
-  constexpr std::uint8_t kReadsInFlight = 16;
-  constexpr std::uint8_t kShortestRnrTimer = 1;
-  must(qp.modify({.state = QpState::kInit,
-                  .access = Access::kRemoteWrite | Access::kRemoteRead,
-                  .pkey_index = std::uint16_t{0},
-                  .port = std::uint8_t{1}}));
-  must(qp.agree_on(qp.offered_options()));  // all hosts offer the same
-  must(qp.modify({.state = QpState::kReadyToReceive,
-                  .address = address,
-                  .path_mtu = world_.workload.path_mtu,
-                  .destination_qp = peer_qp,
-                  .receive_psn = transport::Psn(0),
-                  .max_responder_resources = kReadsInFlight,
-                  .min_rnr_timer = kShortestRnrTimer}));
-  must(qp.modify({.state = QpState::kReadyToSend,
-                  .send_psn = transport::Psn(0),
-                  .max_reads_in_flight = kReadsInFlight,
-                  .ack_timeout = world_.workload.ack_timeout,
-                  .retry_count = world_.workload.retry_count,
-                  .rnr_retry = std::uint8_t{7}}));
+  must(kernel::connect(qp, {.address = address,
+                            .peer_qp = peer_qp,
+                            .access = Access::kRemoteWrite | Access::kRemoteRead,
+                            .path_mtu = world_.workload.path_mtu,
+                            .send_psn = transport::Psn(0),
+                            .receive_psn = transport::Psn(0),
+                            .max_reads_in_flight = 16,
+                            .min_rnr_timer = 1,
+                            .ack_timeout = world_.workload.ack_timeout,
+                            .retry_count = world_.workload.retry_count,
+                            .rnr_retry = 7,
+                            .peer_options = qp.offered_options()}));  // all hosts offer the same
 }
 
 void Machine::progress(const std::function<void(const transport::Completion&)>& take) {

@@ -51,7 +51,7 @@ class FullWaysTest : public testing::Test {
   }
 
   /// The index of a queue pair of A that is connected with the third station, which has the number 77 there.
-  std::size_t connect_to_third(const ConnectOptions& options = {}) {
+  std::size_t connect_to_third(const DevicePair::ConnectOptions& options = {}) {
     QueuePair& qp = pair.a().add_queue_pair();
     QpAttributes rtr = DevicePair::rtr_attributes(pair.b(), QpNumber{77}, options);
     rtr.address->destination = Gid::from_ipv4(kThirdAddress);

@@ -19,6 +19,7 @@
 #include "nic/port/port_around.h"
 #include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
+#include "tools/simulation/kernel/connect.h"
 
 namespace urnic::nic {
 
@@ -121,20 +122,11 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
         std::move(loopback), GetParam().has_wake_fd, receives_, sends_, notes_, doubles_, is_deaf_));
   }
   static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
-    ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
-    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive,
-                           .address = AddressVector{.destination = gid, .source_gid_index = 1},
-                           .path_mtu = transport::PathMtu::k1024,
-                           .destination_qp = peer.number(),
-                           .receive_psn = transport::Psn(5),
-                           .max_responder_resources = std::uint8_t{1},
-                           .min_rnr_timer = std::uint8_t{1}}));
-    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend,
-                           .send_psn = transport::Psn(5),
-                           .max_reads_in_flight = std::uint8_t{1},
-                           .ack_timeout = std::uint8_t{12},
-                           .retry_count = std::uint8_t{7},
-                           .rnr_retry = std::uint8_t{7}}));
+    ASSERT_TRUE(kernel::connect(qp, {.address = {.destination = gid, .source_gid_index = 1},
+                                     .peer_qp = peer.number(),
+                                     .max_reads_in_flight = 1,
+                                     .min_rnr_timer = 1,
+                                     .ack_timeout = 12}));
   }
 
   transport::Sge sge(std::size_t offset) const {

@@ -46,8 +46,8 @@ class LostRtu : public CmTest {
         program.cm().init_qp_attributes(program.channel(), id, QpState::kReadyToSend).value();
     EXPECT_TRUE(qp.modify(DevicePair::init_attributes()));
     EXPECT_TRUE(
-        qp.modify(DevicePair::rtr_attributes(peer, settings.peer, {.first_psn = settings.receive_psn})));
-    EXPECT_TRUE(qp.modify(DevicePair::rts_attributes({.first_psn = settings.send_psn})));
+        qp.modify(DevicePair::rtr_attributes(peer, settings.peer, {.receive_psn = settings.receive_psn})));
+    EXPECT_TRUE(qp.modify(DevicePair::rts_attributes({.send_psn = settings.send_psn})));
   }
 
   IdNumber active_id{};

@@ -159,6 +159,16 @@ transport::wire::Gid Host::gid() const {
   return gid_of(id_, options_.ipv6);
 }
 
+kernel::ConnectionSettings Host::connection_to(const Host& peer) const {
+  return {.address = {.destination = peer.gid(), .source_gid_index = gid_index()},
+          .path_mtu = options_.path_mtu,
+          .max_reads_in_flight = options_.max_reads_in_flight,
+          .min_rnr_timer = options_.min_rnr_timer,
+          .ack_timeout = options_.ack_timeout,
+          .retry_count = options_.retry_count,
+          .rnr_retry = options_.rnr_retry};
+}
+
 std::uint64_t Host::number_at(std::uint32_t offset) {
   std::uint64_t number = 0;
   std::memcpy(&number,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nic/device/device.h"
+#include "tools/simulation/kernel/connect.h"
 #include "tools/simulation/seeds/models/atomic_model.h"
 #include "tools/simulation/seeds/models/memory_model.h"
 #include "tools/simulation/seeds/network/sim_port.h"
@@ -46,6 +47,9 @@ class Host {
   /// The address that the peer knows us by.
   transport::wire::Gid gid() const;
   std::uint8_t gid_index() const { return options_.ipv6 ? 2 : 1; }
+
+  /// What this world gives a connection to `peer`; its queue pair, PSNs and rights are still to be set.
+  kernel::ConnectionSettings connection_to(const Host& peer) const;
 
   /// The queue pair of this pair, or with XRC the one that makes requests.
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);

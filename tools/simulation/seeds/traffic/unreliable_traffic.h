@@ -68,8 +68,7 @@ class UnreliableTraffic final : public Traffic {
   };
 
   void connect();
-  void connect_datagrams(std::size_t member);
-  void connect_pair(std::size_t member, std::uint32_t receive_psn);
+  void make_addresses(std::size_t member);
   void require(const Result<void, Error>& result);
   void schedule(Event::Kind kind, std::size_t member, Duration after);
   void post_sends(std::size_t member);
