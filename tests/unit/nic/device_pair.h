@@ -1,4 +1,4 @@
-// DevicePair: two devices on a fake wire, with everything a queue pair needs, and time in the test's hand.
+// DevicePair: two devices on a fake wire, with everything a queue pair needs, in the test's time.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include "tests/unit/nic/fake_wire.h"
 #include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/kernel/connect.h"
+#include "tools/simulation/kernel/virtual_host.h"
 #include "transport/completion.h"
 #include "transport/qp_config.h"
 #include "transport/work_request.h"
@@ -43,18 +44,19 @@ class Host {
   Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options);
   ~Host();
 
-  Device& device() { return *device_; }
-  ProtectionDomain& pd() { return *pd_; }
-  CompletionQueue& cq() { return *cq_; }
+  Device& device() { return host_.device(); }
+  ProtectionDomain& pd() { return host_.pd(); }
+  CompletionQueue& cq() { return host_.cq(); }
   /// Asynchronous events so far: "fatal", "drained", "last WQE", "wq fatal", "srq limit", "cq overrun",
   /// "qp" for others.
   std::vector<std::string>& events() { return events_; }
   CompletionChannel& channel() { return channel_; }
   std::vector<std::byte>& memory() { return memory_; }
-  const MemoryRegion& region() const { return region_; }
+  const MemoryRegion& region() const { return host_.region(); }
   std::vector<std::unique_ptr<QueuePair>>& queue_pairs() { return queue_pairs_; }
   QueuePair& qp(std::size_t index = 0) { return *queue_pairs_[index]; }
-  transport::wire::Gid gid() const { return *device_->gids().at(1); }
+  AddressVector address() const { return host_.address(); }
+  transport::wire::Gid gid() const { return address().destination; }
   /// By its name in Device::all_counters().
   std::uint64_t counter(std::string_view name) const;
 
@@ -65,7 +67,7 @@ class Host {
   void destroy_queue_pair(std::size_t index = 0);
 
   /// Elements in the host's region.
-  transport::Sge sge(std::size_t offset, std::size_t length) const;
+  transport::Sge sge(std::size_t offset, std::size_t length) const { return host_.sge(offset, length); }
   void post_receive(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
   void post_send(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
   void post(const transport::SendRequest& request, std::size_t offset, std::size_t length,
@@ -79,10 +81,7 @@ class Host {
  private:
   CompletionChannel channel_;
   std::vector<std::byte> memory_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<ProtectionDomain> pd_;
-  std::unique_ptr<CompletionQueue> cq_;
-  MemoryRegion region_;
+  kernel::VirtualHost host_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
   std::vector<std::string> events_;
 };
@@ -124,7 +123,7 @@ class DevicePair {
     return kernel::attributes_for(QpType::kRc, state, options);
   }
   static ConnectOptions to_peer(const Host& host, transport::QpNumber qp, ConnectOptions options) {
-    options.address = {.destination = host.gid(), .source_gid_index = 1};
+    options.address = host.address();
     options.peer_qp = qp;
     return options;
   }

@@ -11,6 +11,7 @@
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/simulation/kernel/addresses.h"
 
 namespace urnic::sim {
 namespace {
@@ -41,7 +42,7 @@ class NetworkTest : public ::testing::Test {
   }
 
   void address_to(HostId host) {
-    const auto mac = mac_of(host);
+    const auto mac = kernel::mac_of(index(host));
     std::memcpy(frame_.data(), mac.octets.data(), mac.octets.size());
   }
 

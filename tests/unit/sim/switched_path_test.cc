@@ -8,6 +8,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/network/network.h"
 #include "tools/simulation/seeds/scenario/random_topology.h"
 #include "tools/simulation/seeds/world.h"
@@ -57,7 +58,7 @@ class SwitchedPathTest : public ::testing::Test {
  protected:
   explicit SwitchedPathTest(network::Topology topology = two_ways())
       : frame_(test::read_pcap(test::fixtures() / "vs_rnr.pcap").value()[0].bytes) {
-    const auto mac = mac_of(kReceiver);
+    const auto mac = kernel::mac_of(index(kReceiver));
     std::memcpy(frame_.data(), mac.octets.data(), mac.octets.size());
     options_.links.resize(2);
     options_.topology = std::move(topology);

@@ -1,11 +1,12 @@
 #include "tools/simulation/experiment/machine.h"
 
 #include <array>
-#include <stdexcept>
 #include <utility>
 
 #include "drivers/fault/fault_port.h"
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/kernel/connect.h"
+#include "tools/simulation/kernel/require.h"
 #include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/ethernet.h"
 
@@ -20,23 +21,22 @@ constexpr std::uint16_t kLinkMtu = 4200;  // a path MTU of 4096 fits (fact 41)
 // Not where the memory is, which is another place in each run: it stands in packets.
 constexpr std::uint64_t kRegionAddress = 0x10000000;
 
-transport::wire::Mac mac_of(HostId host) {
-  const auto number = static_cast<std::uint32_t>(host) + 1;
-  return {{0x02, 0, 0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}};
-}
-
-transport::wire::Ipv4Address address_of(HostId host) {
-  const auto number = static_cast<std::uint32_t>(host) + 1;
-  return {{10, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}};
-}
-
-template <typename T>
-T value_of(Result<T, Error> result) {
-  if (!result) throw std::runtime_error("the simulated NIC refuses: " + result.error().message);
-  return std::move(result.value());
-}
-void must(const Result<void, Error>& result) {
-  if (!result) throw std::runtime_error("the simulated NIC refuses: " + result.error().message);
+nic::DeviceConfig config_of(const MachineWorld& world, HostId host) {
+  const network::LinkId link = network::link_of(world.network.port_of(host));
+  const auto number = static_cast<std::size_t>(host);
+  nic::DeviceConfig config = kernel::config_of(number);
+  config.ipv4->prefix_length = 8;
+  config.link_mtu = kLinkMtu;
+  config.seed = world.seed * 1024 + number + 1;
+  config.min_ack_timeout = Duration{};  // nothing here is late because it waits for a processor
+  config.window_packets = world.workload.window_packets;
+  config.recovery = world.workload.recovery;
+  config.congestion = world.workload.congestion.choice;
+  if (!world.workload.congestion.has_line_rate) {
+    config.congestion.line_rate = world.network.topology().links[static_cast<std::size_t>(link)].rate_bps;
+  }
+  config.congestion_notifications = world.workload.congestion.notifications;
+  return config;
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ class Machine::Port final : public kernel::VirtualPort {
   nic::Room reserve_to(const transport::wire::Mac&) override {
     if (machine_.world_.is_over) return room();
     for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
-      if (machine_.world_.network.room(machine_.host_, priority) < room().size()) return {};
+      if (machine_.world_.network.room(machine_.number_, priority) < room().size()) return {};
     }
     return room();
   }
@@ -60,7 +60,7 @@ class Machine::Port final : public kernel::VirtualPort {
     using SendResult = network::Network::SendResult;
     MachineWorld& world = machine_.world_;
     if (world.is_over) return;
-    const auto sent = world.network.send(machine_.host_, room().first(length), world.clock.now());
+    const auto sent = world.network.send(machine_.number_, room().first(length), world.clock.now());
     ++(sent == SendResult::kQueued ? statistics_.sent_frames : statistics_.dropped_frames);
   }
 
@@ -68,79 +68,52 @@ class Machine::Port final : public kernel::VirtualPort {
   Machine& machine_;
 };
 
-Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : world_(world), host_(host) {
-  const network::LinkId link = network::link_of(world.network.port_of(host));
-  nic::DeviceConfig config;
-  config.mac = mac_of(host);
-  config.ipv4 = nic::Ipv4Interface{.address = address_of(host), .prefix_length = 8};
-  config.link_mtu = kLinkMtu;
-  config.progress = nic::ProgressMode::kManual;
-  config.seed = world.seed * 1024 + static_cast<std::uint64_t>(host) + 1;
-  config.min_ack_timeout = Duration{};  // nothing here is late because it waits for a processor
-  config.window_packets = world.workload.window_packets;
-  config.recovery = world.workload.recovery;
-  config.congestion = world.workload.congestion.choice;
-  if (!world.workload.congestion.has_line_rate) {
-    config.congestion.line_rate = world.network.topology().links[static_cast<std::size_t>(link)].rate_bps;
+Machine::Machine(MachineWorld& world, HostId number, std::uint32_t completions)
+    : world_(world),
+      number_(number),
+      host_(config_of(world, number), world.clock, [this] { return open_port(); },
+            {.completions = completions,
+             .memory = world.memory,
+             .address = kRegionAddress,
+             .access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead}) {
+  world.network.attach(number, device().config().mac);
+  kernel::require(device().start());
+}
+
+Result<nic::OpenedPort, Error> Machine::open_port() {
+  std::unique_ptr<nic::PacketPort> port = std::make_unique<Port>(*this);
+  const auto fault = world_.workload.faults.find(number_);
+  if (fault != world_.workload.faults.end()) {
+    port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.clock, world_.tell);
   }
-  config.congestion_notifications = world.workload.congestion.notifications;
-  world.network.attach(host, config.mac);
-  device_ = std::make_unique<nic::Device>(config, world.clock, [this]() -> Result<nic::OpenedPort, Error> {
-    std::unique_ptr<nic::PacketPort> port = std::make_unique<Port>(*this);
-    const auto fault = world_.workload.faults.find(host_);
-    if (fault != world_.workload.faults.end()) {
-      port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.clock, world_.tell);
-    }
-    return nic::OpenedPort(std::move(port));
-  });
-  pd_ = value_of(device_->allocate_pd());
-  cq_ = value_of(device_->create_cq(completions, nullptr, nullptr));
-  region_ =
-      value_of(device_->register_memory(*pd_, world.memory.data(), world.memory.size(), kRegionAddress,
-                                        Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead));
-  must(device_->start());
+  return nic::OpenedPort(std::move(port));
 }
 
-Machine::~Machine() {
-  static_cast<void>(device_->destroy_cq(cq_));
-}
-
-std::unique_ptr<nic::QueuePair> Machine::create_queue_pair(const QueueSizes& sizes) {
-  return value_of(device_->create_qp({.capabilities = {.max_send_wr = sizes.sends,
-                                                       .max_receive_wr = sizes.receives,
-                                                       .max_send_sge = sizes.elements,
-                                                       .max_receive_sge = 1},
-                                      .pd = pd_.get(),
-                                      .send_queue = cq_.get(),
-                                      .receive_queue = cq_.get(),
-                                      .context = this}));
-}
-
-void Machine::connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_qp, unsigned dscp) const {
-  const nic::AddressVector address{.destination = transport::wire::Gid::from_ipv4(address_of(peer)),
-                                   .source_gid_index = 1,
-                                   .traffic_class = static_cast<std::uint8_t>(dscp << 2)};
-  must(kernel::connect(qp, {.address = address,
-                            .peer_qp = peer_qp,
-                            .access = Access::kRemoteWrite | Access::kRemoteRead,
-                            .path_mtu = world_.workload.path_mtu,
-                            .send_psn = transport::Psn(0),
-                            .receive_psn = transport::Psn(0),
-                            .max_reads_in_flight = 16,
-                            .min_rnr_timer = 1,
-                            .ack_timeout = world_.workload.ack_timeout,
-                            .retry_count = world_.workload.retry_count,
-                            .rnr_retry = 7,
-                            .peer_options = qp.offered_options()}));  // all hosts offer the same
+void Machine::connect(nic::QueuePair& qp, const Machine& peer, transport::QpNumber peer_qp,
+                      unsigned dscp) const {
+  nic::AddressVector address = peer.host_.address();
+  address.traffic_class = static_cast<std::uint8_t>(dscp << 2);
+  kernel::require(kernel::connect(qp, {.address = address,
+                                       .peer_qp = peer_qp,
+                                       .access = Access::kRemoteWrite | Access::kRemoteRead,
+                                       .path_mtu = world_.workload.path_mtu,
+                                       .send_psn = transport::Psn(0),
+                                       .receive_psn = transport::Psn(0),
+                                       .max_reads_in_flight = 16,
+                                       .min_rnr_timer = 1,
+                                       .ack_timeout = world_.workload.ack_timeout,
+                                       .retry_count = world_.workload.retry_count,
+                                       .rnr_retry = 7,
+                                       .peer_options = qp.offered_options()}));  // all hosts offer the same
 }
 
 void Machine::progress(const std::function<void(const transport::Completion&)>& take) {
   std::array<transport::Completion, 64> completions;
   bool is_moving = true;
   while (is_moving) {
-    while (device_->progress()) {
+    while (device().progress()) {
     }
-    const std::size_t count = cq_->poll(completions);
+    const std::size_t count = host_.cq().poll(completions);
     for (const transport::Completion& completion : std::span(completions).first(count)) take(completion);
     is_moving = count > 0;
   }

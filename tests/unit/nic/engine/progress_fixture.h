@@ -19,6 +19,7 @@
 #include "nic/port/port_around.h"
 #include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/kernel/connect.h"
 
 namespace urnic::nic {
@@ -109,9 +110,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   }
 
   static DeviceConfig config() {
-    DeviceConfig config;
-    config.mac = kMac;
-    config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
+    DeviceConfig config = kernel::config_of(0);
     config.progress = GetParam().progress;
     config.seed = 1;
     return config;
@@ -161,7 +160,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
     std::atomic<std::uint64_t> ticks_{0};
   };
 
-  static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
+  static constexpr transport::wire::Mac kMac = kernel::mac_of(0);
   Clock clock_;
   std::atomic<int> receives_{0};  // looks for frames
   std::atomic<int> sends_{0};     // frames

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/core/management_view.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "tools/simulation/seeds/network/direct_path.h"
@@ -10,10 +11,6 @@
 #include "tools/simulation/seeds/network/switched_path.h"
 
 namespace urnic::sim {
-
-transport::wire::Mac mac_of(HostId host) {
-  return {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index(host) + 1)}};
-}
 
 Network::Network(const Options& options, const kernel::Clock& clock, EventQueue& events)
     : options_(options), clock_(clock) {
@@ -50,7 +47,7 @@ void Network::send(HostId from, std::span<const std::byte> bytes) {
   }
   link.free_at = std::max(link.free_at, clock_.now()) + time_on(link.options, bytes.size());
   for (std::size_t host = 0; host < links_.size(); ++host) {
-    const auto mac = mac_of(host_id(host)).octets;
+    const auto mac = kernel::mac_of(host).octets;
     const bool is_for_host =
         std::equal(mac.begin(), mac.end(), bytes.begin(),
                    [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });

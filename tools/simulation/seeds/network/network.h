@@ -13,7 +13,6 @@
 #include "tools/simulation/seeds/network/path.h"
 #include "tools/simulation/seeds/network/path_counts.h"
 #include "tools/simulation/seeds/scenario/options.h"
-#include "transport/wire/address.h"
 
 namespace urnic::sim {
 
@@ -35,9 +34,6 @@ struct FaultCounts {
 };
 
 class SwitchedPath;
-
-/// The MAC of a host.
-transport::wire::Mac mac_of(HostId host);
 
 /// Takes frames from any host and adds the events of their delivery. A frame waits for its sender's wire, on which all faults happen, and
 /// then takes the path of this world: through one switch that only delays, or, if the options have a topology, through that. Frames of one

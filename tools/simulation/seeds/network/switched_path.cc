@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/network/frame_label.h"
 #include "tools/simulation/seeds/network/network.h"
 #include "tools/simulation/seeds/network/sim_port.h"
@@ -28,7 +29,7 @@ SwitchedPath::SwitchedPath(const Options& options, const kernel::Clock& clock, E
       network_(*options.topology, options.seed, clock.now()),
       senders_(options.links.size()) {
   for (std::size_t host = 0; host < senders_.size(); ++host) {
-    network_.attach(inside(host_id(host)), mac_of(host_id(host)));
+    network_.attach(inside(host_id(host)), kernel::mac_of(host));
   }
   network_.set_observer(&watcher_);
 }
