@@ -97,6 +97,12 @@ class DevicePair {
   /// The same with two queue pairs in RESET, in a() and in b().
   static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
                       const ConnectOptions& options = {});
+  /// What kernel::connect() needs for a queue pair whose peer is `qp` of `host`.
+  static ConnectOptions to_peer(const Host& host, transport::QpNumber qp, ConnectOptions options = {}) {
+    options.address = host.address();
+    options.peer_qp = qp;
+    return options;
+  }
   /// The attributes that bring an RC queue pair to the next state.
   static QpAttributes init_attributes() { return attributes_for(transport::QpState::kInit, {}); }
   static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer,
@@ -121,11 +127,6 @@ class DevicePair {
  private:
   static QpAttributes attributes_for(transport::QpState state, const ConnectOptions& options) {
     return kernel::attributes_for(QpType::kRc, state, options);
-  }
-  static ConnectOptions to_peer(const Host& host, transport::QpNumber qp, ConnectOptions options) {
-    options.address = host.address();
-    options.peer_qp = qp;
-    return options;
   }
 };
 
