@@ -148,7 +148,7 @@ class DeviceRig {
     std::optional<transport::QpNumber> qp{};  // none: a shared queue's
     transport::CompletionOpcode opcode{};
     std::uint32_t length = 0;
-    bool may_vanish = false;  // its queue pair was reset or destroyed, or no completion was asked for
+    bool may_vanish = false;  // its queue pair was reset or destroyed, or it asked for no completion
   };
 
   std::byte* memory_of(Region region) {

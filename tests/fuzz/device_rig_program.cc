@@ -157,7 +157,7 @@ void DeviceRig::renew_shared_queue(std::size_t queue) {
 void DeviceRig::renew_window(std::size_t index) {
   require(device_->deallocate_window(*pd_, windows_[index]).has_value(), "a window can be given back");
   const auto key = device_->allocate_window(*pd_, index == 0 ? WindowType::kType1 : WindowType::kType2);
-  require(key.has_value(), "a window can be had");
+  require(key.has_value(), "a window can be allocated");
   windows_[index] = key.value();
 }
 

@@ -79,11 +79,15 @@ ALLOWED = {
     # What all virtual worlds stand on; the rigs of tests are such worlds, too.
     SIM_KERNEL: {SIM_KERNEL, "nic", "transport"},
     # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs.
-    # The world and its runner see every room, a room those before it. Frames are read as the judge reads them.
+    # The world and its runner see every room, a room those before it. Frames are read as the judge reads
+    # them.
     "tools/simulation/seeds": {"tools/simulation/seeds", SIM_KERNEL, "nic", "transport"},
     # Devices on a modelled network.
-    "tools/simulation/experiment": {"tools/simulation/experiment", "tools/inspection/files", "tools/inspection/page", SIM_KERNEL, "drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"},
-    "tools/simulation/seeds/core": {"tools/simulation/seeds/core", SIM_KERNEL, "tools/conformance/check", *NIC_BASE},
+    "tools/simulation/experiment": {
+        *("tools/simulation/experiment", SIM_KERNEL, "tools/inspection/files", "tools/inspection/page"),
+        *("drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"),
+    },
+    "tools/simulation/seeds/core": {*SIM_ROOMS[:1], SIM_KERNEL, "tools/conformance/check", *NIC_BASE},
     "tools/simulation/seeds/models": {*SIM_ROOMS[:2], SIM_KERNEL, *NIC_BASE},
     "tools/simulation/seeds/scenario": {*SIM_ROOMS[:3], SIM_KERNEL, "drivers/network/topology.h", "nic/queues", *NIC_BASE},
     "tools/simulation/seeds/network": {*SIM_ROOMS[:4], SIM_KERNEL, "drivers/network", *NIC_BASE},

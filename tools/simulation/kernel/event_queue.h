@@ -10,7 +10,7 @@
 
 namespace urnic::kernel {
 
-/// Events by their `time`; those of the same time in the order in which they were added, so that every run is
+/// Events by their `time`, and at the same time in the order in which they were added, so that every run is
 /// the same.
 template <typename Event>
 class EventQueue {

@@ -82,8 +82,8 @@ class World {
   Random schedule_random_;
   Scene scene_;
   std::vector<std::unique_ptr<Traffic>> traffic_;
-  Traffic* connections_ = nullptr;  // that of them which uses rdma_cm, if there is one
-  std::vector<PairDriver*> pairs_;  // those of them that are connected pairs
+  Traffic* connections_ = nullptr;  // the one that uses rdma_cm, if there is one
+  std::vector<PairDriver*> pairs_;  // the ones that are connected pairs
   std::uint64_t steps_ = 0;
 };
 

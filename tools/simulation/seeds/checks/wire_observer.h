@@ -35,7 +35,7 @@ class WireObserver final : public FrameTap {
     std::uint32_t requester = 0;
     std::uint32_t responder = 0;
   };
-  /// Pair `pair` was connected (anew): `limits` by requester, hosts and numbers by end.
+  /// Pair `pair` was connected (again): `limits` by requester, hosts and numbers by end.
   void on_connected(std::uint32_t pair, WireService service,
                     const std::array<FlowObserver::Limits, 2>& limits, const std::array<HostId, 2>& hosts,
                     const std::array<Numbers, 2>& numbers);

@@ -19,7 +19,7 @@ namespace urnic::sim {
 /// long after the faults stopped nothing happens in it any more: all that it could deliver would be too old. Until then late frames come out
 /// of it, between those that travel directly.
 ///
-/// Each frame has a label behind it while it is inside, in the place of the FCS. Frames for all hosts, and those whose MAC a fault has
+/// Each frame has a label at its end while it is inside, in the place of the FCS. Frames for all hosts, and frames whose MAC a fault has
 /// changed, are flooded; the label says at which host they end. A damaged frame that is shorter than Ethernet allows gets no further than
 /// the first switch.
 class SwitchedPath final : public Path, private network::Sink {

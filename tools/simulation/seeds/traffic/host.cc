@@ -188,7 +188,7 @@ void Host::deregister_volatile(transport::Rkey key) {
   require(device_->deregister_memory(*pd_, to_integer(key)));
 }
 
-// Keys' users know the regions by addresses that are the same in every run and are not those of this process.
+// Keys' users know the regions by addresses that are the same in every run and are not this process's.
 // Most are odd; where numbers must be aligned they are here as there.
 std::uint64_t Host::address(const Range& range) const {
   const bool is_aligned = range.region == Region::kAtomic || range.region == Region::kReadable;

@@ -202,7 +202,7 @@ void UnreliableTraffic::on_queue_step(std::size_t i) {
   Member& member = members_[i];
   if (stage_ >= Stage::kFlushing) return;
   if (member.send_queue == SendQueue::kWorking) return drain(i);
-  // Programs wait until everything behind the failure was flushed, or for the event that they asked for.
+  // Programs wait until everything after the failure was flushed, or for the event that they asked for.
   const bool waits = member.send_queue == SendQueue::kFailed ? member.sends.outstanding() > 0
                                                              : member.drained_seen < member.drained_expected;
   waits ? schedule(Event::Kind::kQueueStep, i, microseconds(20)) : resume(i);
