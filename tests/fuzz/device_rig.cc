@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "nic/path/multicast_groups.h"
+#include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/ethernet.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/internet_checksum.h"
@@ -65,45 +66,39 @@ bool is_multicast_report(std::span<const std::byte> bytes) {
 }
 
 /// Answers ARP and neighbor discovery as the peer, and swallows everything else.
-class FuzzPort final : public PacketPort {
+class FuzzPort final : public kernel::VirtualPort {
  public:
   FuzzPort(std::shared_ptr<FuzzWire> wire, const Clock& clock)
-      : wire_(std::move(wire)), clock_(clock), peer_(config_of_host(2), peer_gids_) {}
+      : VirtualPort(wire->to_device, kMaxFrameBytes),
+        wire_(std::move(wire)),
+        clock_(clock),
+        peer_(config_of_host(2), peer_gids_) {}
 
-  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
-    given_.clear();
-    while (given_.size() < frames.size() && !wire_->to_device.empty()) {
-      given_.push_back(std::move(wire_->to_device.front()));
-      wire_->to_device.pop_front();
-    }
-    std::copy(given_.begin(), given_.end(), frames.begin());
-    return given_.size();
-  }
-  Room reserve_to(const transport::wire::Mac&) override { return wire_->room > 0 ? Room(room_) : Room(); }
+  Room reserve_to(const transport::wire::Mac&) override { return wire_->room > 0 ? Room(room()) : Room(); }
   void commit(std::size_t length) override {
     require(wire_->room > 0 && length >= 14 && length <= kMaxFrameBytes, "only reserved room is committed");
     --wire_->room;
     ++wire_->taken;
-    const auto frame = std::span<const std::byte>(room_).first(length);
-    if (!peer_.on_frame(frame, clock_.now()) && !is_multicast_report(frame)) require_well_formed(frame);
+    VirtualPort::commit(length);
   }
   void flush() override {
+    VirtualPort::flush();
     Bytes answer(NeighborCache::kMaxFrameBytes);
     while (const std::size_t size = peer_.poll_transmit(answer, clock_.now())) {
-      wire_->to_device.emplace_back(answer.begin(), answer.begin() + static_cast<std::ptrdiff_t>(size));
+      wire_->put(std::span(answer).first(size));
     }
   }
-  std::size_t max_frame_bytes() const override { return kMaxFrameBytes; }
-  Statistics statistics() const override { return {}; }
-  std::string description() const override { return "fuzzer"; }
 
  private:
+  void send(kernel::Frame frame) override {
+    if (peer_.on_frame(frame.bytes, clock_.now()) || is_multicast_report(frame.bytes)) return;
+    require_well_formed(frame.bytes);
+  }
+
   std::shared_ptr<FuzzWire> wire_;
   const Clock& clock_;
   const GidTable peer_gids_{config_of_host(2)};
   NeighborCache peer_;
-  Bytes room_ = Bytes(kMaxFrameBytes);
-  std::vector<Bytes> given_;
 };
 
 bool is_receive(CompletionOpcode opcode) {
@@ -150,7 +145,7 @@ void DeviceRig::register_regions() {
   second_key_ = again.value().key;
   for (std::size_t index = 0; index < windows_.size(); ++index) {
     const auto key = device_->allocate_window(*pd_, index == 0 ? WindowType::kType1 : WindowType::kType2);
-    require(key.has_value(), "a window can be had");
+    require(key.has_value(), "a window can be allocated");
     windows_[index] = key.value();
   }
 }
@@ -245,9 +240,7 @@ DeviceRig::~DeviceRig() {
 }
 
 void DeviceRig::deliver(std::span<const std::byte> frame) {
-  if (frame.size() <= kMaxFrameBytes) {  // ports let no longer ones through
-    wire_->to_device.emplace_back(frame.begin(), frame.end());
-  }
+  if (frame.size() <= kMaxFrameBytes) wire_->put(frame);  // ports let no longer ones through
 }
 
 void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group) {
@@ -263,7 +256,7 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
   path.encapsulate(frame, {.size = packet.size()},
                    to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
-  wire_->to_device.push_back(std::move(frame));
+  wire_->to_device.emplace_back(std::move(frame));
 }
 
 std::uint64_t DeviceRig::note_work(const Work& work) {

@@ -6,14 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "nic/clock.h"
 #include "nic/device/device.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/path/path.h"
@@ -21,6 +19,8 @@
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/xrc_domain.h"
+#include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/kernel/frame.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {
@@ -30,15 +30,13 @@ void require(bool holds, const char* what);
 
 /// The wire between the device and the fuzzer. Frames to the device lie in memory of exactly their size.
 struct FuzzWire {
-  std::deque<std::vector<std::byte>> to_device;
+  kernel::Inbox to_device;
   std::size_t room = ~std::size_t{0};  ///< frames that it still takes from the device
   std::size_t taken = 0;               ///< frames taken, ever
-};
 
-class FuzzClock final : public nic::Clock {
- public:
-  transport::Time now() const override { return time; }
-  transport::Time time{std::chrono::hours(1)};
+  void put(std::span<const std::byte> frame) {
+    to_device.emplace_back(std::vector(frame.begin(), frame.end()));
+  }
 };
 
 /// How a queue pair of the rig differs from the first.
@@ -75,14 +73,14 @@ class DeviceRig {
   std::uint64_t remote_address() const { return address_of(kShared); }
   std::uint32_t rkey() const { return regions_[kShared].key; }
   std::uint32_t read_only_rkey() const { return regions_[kConstant].key; }
-  /// The one that can be renewed, and those of the windows.
+  /// The key that can be renewed, and the keys of the windows.
   std::uint32_t second_rkey() const { return second_key_; }
   std::uint32_t window_rkey(std::size_t index) const { return windows_[index]; }
   std::uint32_t xrc_number(std::size_t queue) const { return shared_queues_[1 + queue % 2]->number(); }
   /// Which queue pair steps mean that do not name one of the first three.
   std::size_t selected() const { return selected_; }
   FuzzWire& wire() { return *wire_; }
-  void pass(transport::Duration duration) { clock_.time += duration; }
+  void pass(transport::Duration duration) { clock_.advance(duration); }
 
   /// A frame arrives, whatever it is.
   void deliver(std::span<const std::byte> frame);
@@ -150,7 +148,7 @@ class DeviceRig {
     std::optional<transport::QpNumber> qp{};  // none: a shared queue's
     transport::CompletionOpcode opcode{};
     std::uint32_t length = 0;
-    bool may_vanish = false;  // its queue pair was reset or destroyed, or no completion was asked for
+    bool may_vanish = false;  // its queue pair was reset or destroyed, or it asked for no completion
   };
 
   std::byte* memory_of(Region region) {
@@ -171,7 +169,7 @@ class DeviceRig {
   void check_memory() const;
   void check(const transport::Completion& completion, const Work& work) const;
 
-  FuzzClock clock_;
+  kernel::Clock clock_{std::chrono::hours(1)};
   std::shared_ptr<FuzzWire> wire_;
   std::vector<std::byte> arena_;     // guard, region, guard, region, guard, region, guard
   std::vector<std::byte> original_;  // the same before anything happened

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "tests/fuzz/device_rig.h"
+#include "tools/simulation/kernel/connect.h"
 #include "tools/simulation/seeds/models/expected_opcode.h"
 
 namespace urnic::test {
@@ -18,29 +19,21 @@ using transport::Sge;
 
 /// What the state has to be given, and nothing that it does not allow.
 QpAttributes DeviceRig::attributes_for(const Connection& connection, QpState state) const {
-  const QpType type = connection.kind.type;
-  const bool responds = type == QpType::kRc || type == QpType::kXrcTarget;
-  const bool requests = type == QpType::kRc || type == QpType::kXrcInitiator;
-  QpAttributes attributes{.state = state};
-  if (state == QpState::kInit) {
-    attributes.pkey_index = std::uint16_t{0};
-    attributes.port = std::uint8_t{1};
-    is_connected(type) ? void(attributes.access = kEverything) : void(attributes.qkey = kQkey);
-  } else if (state == QpState::kReadyToReceive && is_connected(type)) {
-    attributes.address = connection.peer;
-    attributes.path_mtu = transport::PathMtu::k1024;
-    attributes.destination_qp = kPeerQp;
-    attributes.receive_psn = transport::Psn(0xfffff0);  // soon around
-    if (responds) attributes.max_responder_resources = std::uint8_t{4};
-    if (responds) attributes.min_rnr_timer = std::uint8_t{1};
-  } else if (state == QpState::kReadyToSend && connection.qp->query().state == QpState::kReadyToReceive) {
-    attributes.send_psn = transport::Psn(0xfffff0);
-    if (responds || requests) attributes.ack_timeout = std::uint8_t{10};
-    if (requests) attributes.max_reads_in_flight = std::uint8_t{4};
-    if (requests) attributes.retry_count = attributes.rnr_retry = std::uint8_t{2};
-  } else if (state == QpState::kSqDrained && connection.qp->query().state == QpState::kReadyToSend) {
-    attributes.notify_when_drained = true;
-  }
+  const auto before = connection.qp->query().state;
+  if (state == QpState::kReadyToSend && before != QpState::kReadyToReceive) return {.state = state};
+  constexpr transport::Psn kSoonAround(0xfffff0);
+  QpAttributes attributes = kernel::attributes_for(connection.kind.type, state,
+                                                   {.address = connection.peer,
+                                                    .peer_qp = kPeerQp,
+                                                    .access = kEverything,
+                                                    .send_psn = kSoonAround,
+                                                    .receive_psn = kSoonAround,
+                                                    .min_rnr_timer = 1,
+                                                    .ack_timeout = 10,
+                                                    .retry_count = 2,
+                                                    .rnr_retry = 2,
+                                                    .qkey = kQkey});
+  if (state == QpState::kSqDrained && before == QpState::kReadyToSend) attributes.notify_when_drained = true;
   return attributes;
 }
 
@@ -164,7 +157,7 @@ void DeviceRig::renew_shared_queue(std::size_t queue) {
 void DeviceRig::renew_window(std::size_t index) {
   require(device_->deallocate_window(*pd_, windows_[index]).has_value(), "a window can be given back");
   const auto key = device_->allocate_window(*pd_, index == 0 ? WindowType::kType1 : WindowType::kType2);
-  require(key.has_value(), "a window can be had");
+  require(key.has_value(), "a window can be allocated");
   windows_[index] = key.value();
 }
 

@@ -17,6 +17,7 @@ import sys
 # nic/ itself.
 NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h"}
 NIC_BASE = {*NIC_HEADERS, "nic/port", "nic/process", "transport"}
+SIM_KERNEL = "tools/simulation/kernel"
 SIM_ROOMS = [
     f"tools/simulation/seeds/{room}"
     for room in ("core", "models", "scenario", "network", "checks", "traffic")
@@ -147,33 +148,29 @@ ALLOWED = {
     },
     "tools/command/commands/check_command.h": {"tools/conformance/check", "tools/command"},
     "tools/command/commands/check_command.cc": {"tools/conformance/check", "tools/command"},
+    # What all virtual worlds stand on; the rigs of tests are such worlds, too.
+    SIM_KERNEL: {SIM_KERNEL, "nic", "transport"},
     # Devices on a simulated network; of drivers it knows the model of a network, and nothing of libibverbs.
     # The world and its runner see every room, a room those before it. Frames are read as the judge reads
     # them.
-    "tools/simulation/seeds": {"tools/simulation/seeds", "nic", "transport"},
-    # Devices on a modelled network. It shares the clock with the simulator.
+    "tools/simulation/seeds": {"tools/simulation/seeds", SIM_KERNEL, "nic", "transport"},
+    # Devices on a modelled network.
     "tools/simulation/experiment": {
-        "tools/simulation/experiment",
-        "tools/inspection/files",
-        "tools/inspection/page",
-        "tools/simulation/seeds/core/clock.h",
-        "drivers/network",
-        "drivers/fault",
-        "drivers/pcap",
-        "nic",
-        "transport",
+        *("tools/simulation/experiment", SIM_KERNEL, "tools/inspection/files", "tools/inspection/page"),
+        *("drivers/network", "drivers/fault", "drivers/pcap", "nic", "transport"),
     },
-    "tools/simulation/seeds/core": {"tools/simulation/seeds/core", "tools/conformance/check", *NIC_BASE},
-    "tools/simulation/seeds/models": {*SIM_ROOMS[:2], *NIC_BASE},
+    "tools/simulation/seeds/core": {*SIM_ROOMS[:1], SIM_KERNEL, "tools/conformance/check", *NIC_BASE},
+    "tools/simulation/seeds/models": {*SIM_ROOMS[:2], SIM_KERNEL, *NIC_BASE},
     "tools/simulation/seeds/scenario": {
         *SIM_ROOMS[:3],
+        SIM_KERNEL,
         "drivers/network/topology.h",
         "nic/queues",
         *NIC_BASE,
     },
-    "tools/simulation/seeds/network": {*SIM_ROOMS[:4], "drivers/network", *NIC_BASE},
-    "tools/simulation/seeds/checks": {*SIM_ROOMS[:5], *NIC_BASE},
-    "tools/simulation/seeds/traffic": {*SIM_ROOMS, "nic", "transport"},
+    "tools/simulation/seeds/network": {*SIM_ROOMS[:4], SIM_KERNEL, "drivers/network", *NIC_BASE},
+    "tools/simulation/seeds/checks": {*SIM_ROOMS[:5], SIM_KERNEL, *NIC_BASE},
+    "tools/simulation/seeds/traffic": {*SIM_ROOMS, SIM_KERNEL, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
 # Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program

@@ -5,28 +5,17 @@
 #include <utility>
 
 #include "drivers/loopback/loopback_port.h"
+#include "tools/simulation/kernel/addresses.h"
+#include "tools/simulation/kernel/connect.h"
+#include "tools/simulation/kernel/require.h"
 
 namespace urnic::test {
 
-using nic::QpAttributes;
 using nic::QpType;
-using transport::Access;
-using transport::QpState;
 
 namespace {
 
-constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
 constexpr std::size_t kEthernetBytes = 14;
-constexpr Access kEverything =
-    Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
-
-nic::DeviceConfig config() {
-  nic::DeviceConfig config;
-  config.mac = kMac;
-  config.ipv4 = nic::Ipv4Interface{.address = {{10, 0, 0, 1}}};
-  config.progress = nic::ProgressMode::kManual;
-  return config;
-}
 
 void must(bool ok, const char* what) {
   if (ok) return;
@@ -37,69 +26,39 @@ void must(bool ok, const char* what) {
 }  // namespace
 
 SelfConnectedDevice::SelfConnectedDevice()
-    : device_(config(), clock_, [] {
-        return Result<nic::OpenedPort, Error>(std::make_unique<drivers::LoopbackPort>(
-            kMac, nullptr, nic::DeviceConfig().link_mtu + kEthernetBytes));
-      }) {
-  pd_ = std::move(device_.allocate_pd().value());
-  cq_ = std::move(device_.create_cq(1024, nullptr, nullptr).value());
-  region_ = device_
-                .register_memory(*pd_, memory_.data(), memory_.size(),
-                                 reinterpret_cast<std::uint64_t>(memory_.data()), kEverything)
-                .value();
-  self_ = device_.create_address_handle(*pd_, {.destination = *device_.gids().at(1), .source_gid_index = 1})
-              .value();
+    : host_(kernel::config_of(0), clock_,
+            [] {
+              return Result<nic::OpenedPort, Error>(std::make_unique<drivers::LoopbackPort>(
+                  kernel::mac_of(0), nullptr, nic::DeviceConfig().link_mtu + kEthernetBytes));
+            },
+            {.memory = memory_}) {
+  self_ = kernel::require(device().create_address_handle(host_.pd(), host_.address()));
 }
 
 SelfConnectedDevice::~SelfConnectedDevice() {
-  for (auto& qp : queue_pairs_) device_.destroy_qp(std::move(qp));
-  must(device_.destroy_cq(cq_).has_value(), "a queue pair is left");
+  for (auto& qp : queue_pairs_) device().destroy_qp(std::move(qp));
+  must(host_.close().has_value(), "a queue pair is left");
 }
 
 void SelfConnectedDevice::add_pair(QpType type) {
   std::array<nic::QueuePair*, 2> pair{};
   for (auto& qp : pair) {
-    auto made = device_.create_qp({.type = type,
-                                   .capabilities = {.max_send_wr = kQueueDepth,
-                                                    .max_receive_wr = kQueueDepth,
-                                                    .max_send_sge = 1,
-                                                    .max_receive_sge = 1},
-                                   .pd = pd_.get(),
-                                   .send_queue = cq_.get(),
-                                   .receive_queue = cq_.get()});
-    must(made.has_value(), "no queue pair");
-    qp = queue_pairs_.emplace_back(std::move(made.value())).get();
+    qp = queue_pairs_
+             .emplace_back(host_.create_qp({.max_send_wr = kQueueDepth,
+                                            .max_receive_wr = kQueueDepth,
+                                            .max_send_sge = 1,
+                                            .max_receive_sge = 1},
+                                           type))
+             .get();
   }
   for (std::size_t i : {0u, 1u}) {
-    QpAttributes init{.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}};
-    QpAttributes rtr{.state = QpState::kReadyToReceive};
-    QpAttributes rts{.state = QpState::kReadyToSend, .send_psn = transport::Psn(1)};
-    if (type == QpType::kUd) {
-      init.qkey = kQkey;
-    } else {
-      init.access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic;
-      rtr.address = nic::AddressVector{.destination = *device_.gids().at(1), .source_gid_index = 1};
-      rtr.path_mtu = transport::PathMtu::k1024;
-      rtr.destination_qp = pair[1 - i]->number();
-      rtr.receive_psn = transport::Psn(1);
-    }
-    if (type == QpType::kRc) {
-      rtr.max_responder_resources = std::uint8_t{4};
-      rtr.min_rnr_timer = std::uint8_t{12};
-      rts.max_reads_in_flight = std::uint8_t{4};
-      rts.ack_timeout = std::uint8_t{14};
-      rts.retry_count = std::uint8_t{7};
-      rts.rnr_retry = std::uint8_t{7};
-    }
-    for (const QpAttributes& attributes : {init, rtr, rts}) {
-      const auto modified = pair[i]->modify(attributes);
-      must(modified.has_value(), modified ? "" : modified.error().message.c_str());
-    }
+    kernel::require(kernel::connect(
+        *pair[i], {.address = host_.address(), .peer_qp = pair[1 - i]->number(), .qkey = kQkey}));
   }
 }
 
 std::array<transport::Sge, 1> SelfConnectedDevice::elements(std::uint32_t length) const {
-  return {transport::Sge{.address = region_.address, .length = length, .lkey = transport::Lkey{region_.key}}};
+  return {host_.sge(0, length)};
 }
 
 void SelfConnectedDevice::post_receives(std::size_t index, std::size_t count, std::uint32_t length) {
@@ -119,8 +78,8 @@ void SelfConnectedDevice::run(std::size_t index, const transport::SendRequest& r
   }
   std::array<transport::Completion, kQueueDepth> polled;
   for (std::size_t done = 0; done < completions;) {
-    device_.progress();
-    const std::size_t now = cq_->poll(polled);
+    device().progress();
+    const std::size_t now = host_.cq().poll(polled);
     for (std::size_t i = 0; i < now; ++i) {
       must(polled[i].status == transport::CompletionStatus::kSuccess, "a work request failed");
     }

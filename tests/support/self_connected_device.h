@@ -11,13 +11,13 @@
 
 #include "nic/clock.h"
 #include "nic/device/device.h"
-#include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
+#include "tools/simulation/kernel/virtual_host.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {
 
-/// Methods end the process when the device refuses.
+/// Methods end the process, or throw, when the device refuses.
 class SelfConnectedDevice {
  public:
   static constexpr std::size_t kQueueDepth = 64;
@@ -26,12 +26,12 @@ class SelfConnectedDevice {
   SelfConnectedDevice();
   ~SelfConnectedDevice();
 
-  nic::Device& device() { return device_; }
+  nic::Device& device() { return host_.device(); }
   std::size_t size() const { return queue_pairs_.size(); }
   nic::QueuePair& qp(std::size_t index) { return *queue_pairs_[index]; }
   /// Remote keys and addresses of the one region that there is.
-  transport::Rkey rkey() const { return transport::Rkey{region_.key}; }
-  std::uint64_t address() const { return region_.address; }
+  transport::Rkey rkey() const { return transport::Rkey{host_.region().key}; }
+  std::uint64_t address() const { return host_.region().address; }
   /// Where datagrams to this device go.
   transport::AddressHandleId self() const { return self_; }
 
@@ -47,11 +47,8 @@ class SelfConnectedDevice {
   std::array<transport::Sge, 1> elements(std::uint32_t length) const;
 
   nic::SteadyClock clock_;
-  nic::Device device_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(1 << 16);
-  std::unique_ptr<nic::ProtectionDomain> pd_;
-  std::unique_ptr<nic::CompletionQueue> cq_;
-  nic::MemoryRegion region_;
+  kernel::VirtualHost host_;
   transport::AddressHandleId self_{};
   std::vector<std::unique_ptr<nic::QueuePair>> queue_pairs_;
 };

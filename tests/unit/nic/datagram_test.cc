@@ -47,10 +47,7 @@ class DatagramTest : public testing::Test {
     QpCreateAttributes attributes = host.default_attributes();
     attributes.type = QpType::kUd;
     QueuePair& qp = host.add_queue_pair(attributes);
-    EXPECT_TRUE(qp.modify(
-        {.state = QpState::kInit, .pkey_index = std::uint16_t{0}, .port = std::uint8_t{1}, .qkey = kQkey}));
-    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
-    EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
+    EXPECT_TRUE(kernel::connect(qp, {.qkey = kQkey}));
     return qp;
   }
   void send(AddressHandleId to, QpNumber qp, std::size_t length, std::uint32_t qkey = kQkey) {

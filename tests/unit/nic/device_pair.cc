@@ -8,24 +8,23 @@
 #include <utility>
 
 #include "tests/support/value_of.h"
+#include "tools/simulation/kernel/addresses.h"
 
 namespace urnic::nic {
 
 using transport::Access;
 using transport::Completion;
 using transport::CompletionStatus;
-using transport::QpState;
 using transport::Sge;
 
 namespace {
 
 constexpr std::size_t kEthernetBytes = 14;
+constexpr Access kEverything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
+                               Access::kRemoteAtomic | Access::kWindowBind;
 
 DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
-  const auto number = static_cast<std::uint8_t>(end + 1);
-  DeviceConfig config;
-  config.mac = {{0x02, 0, 0, 0, 0, number}};
-  config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, number}}};
+  DeviceConfig config = kernel::config_of(end);
   config.link_mtu = options.link_mtu;
   config.vlan = options.vlans[end];
   config.medium = options.medium;
@@ -35,7 +34,6 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   if (config.medium == Medium::kIp) {
     config.host_addresses = {{.gid = transport::wire::Gid::from_ipv4(config.ipv4->address)}};
   }
-  config.progress = ProgressMode::kManual;
   config.seed = options.seed + end;
   config.explain = options.explain;
   return config;
@@ -43,19 +41,16 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 
 }  // namespace
 
-Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options)
+Host::Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options)
     : memory_(kMemoryBytes),
-      device_(
-          std::make_unique<Device>(config_of(end, options), clock, [end, &wire, routes = options.routes]() {
-            OpenedPort opened(wire.port(end));
-            opened.routes = routes;
-            return Result<OpenedPort, Error>(std::move(opened));
-          })) {
-  pd_ = std::move(device_->allocate_pd().value());
-  cq_ = std::move(device_->create_cq(1024, &channel_, this).value());
-  const Access everything = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
-                            Access::kRemoteAtomic | Access::kWindowBind;
-  device_->set_event_handlers({.on_qp =
+      host_(config_of(end, options), clock,
+            [end, &wire, routes = options.routes]() {
+              OpenedPort opened(wire.port(end));
+              opened.routes = routes;
+              return Result<OpenedPort, Error>(std::move(opened));
+            },
+            {.channel = &channel_, .context = this, .memory = memory_, .access = kEverything}) {
+  device().set_event_handlers({.on_qp =
                                    [this](void*, transport::QpEvent event) {
                                      using transport::QpEvent;
                                      events_.push_back(event == QpEvent::kFatal            ? "fatal"
@@ -66,23 +61,19 @@ Host::Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const Devi
                                .on_wq_fatal = [this](void*) { events_.push_back("wq fatal"); },
                                .on_srq_limit = [this](void*) { events_.push_back("srq limit"); },
                                .on_cq_overrun = [this](void*) { events_.push_back("cq overrun"); }});
-  region_ = device_
-                ->register_memory(*pd_, memory_.data(), memory_.size(),
-                                  reinterpret_cast<std::uint64_t>(memory_.data()), everything)
-                .value();
-  EXPECT_TRUE(device_->start());
+  EXPECT_TRUE(device().start());
 }
 
 Host::~Host() {
   while (!queue_pairs_.empty()) {
-    if (queue_pairs_.back()) device_->destroy_qp(std::move(queue_pairs_.back()));
+    if (queue_pairs_.back()) device().destroy_qp(std::move(queue_pairs_.back()));
     queue_pairs_.pop_back();
   }
-  EXPECT_TRUE(device_->destroy_cq(cq_));
+  EXPECT_TRUE(host_.close());
 }
 
 std::uint64_t Host::counter(std::string_view name) const {
-  for (const auto& [known, value] : device_->all_counters()) {
+  for (const auto& [known, value] : host_.device().all_counters()) {
     if (known == name) return value;
   }
   ADD_FAILURE() << "there is no counter " << name;
@@ -95,24 +86,18 @@ QpCreateAttributes Host::default_attributes() {
                            .max_send_sge = 4,
                            .max_receive_sge = 4,
                            .max_inline_data = 128},
-          .pd = pd_.get(),
-          .send_queue = cq_.get(),
-          .receive_queue = cq_.get(),
+          .pd = &pd(),
+          .send_queue = &cq(),
+          .receive_queue = &cq(),
           .context = this};
 }
 
 QueuePair& Host::add_queue_pair(const QpCreateAttributes& attributes) {
-  return *queue_pairs_.emplace_back(urnic::test::value_of(device_->create_qp(attributes)));
+  return *queue_pairs_.emplace_back(urnic::test::value_of(device().create_qp(attributes)));
 }
 
 void Host::destroy_queue_pair(std::size_t index) {
-  device_->destroy_qp(std::move(queue_pairs_[index]));
-}
-
-Sge Host::sge(std::size_t offset, std::size_t length) const {
-  return {.address = region_.address + offset,
-          .length = static_cast<std::uint32_t>(length),
-          .lkey = transport::Lkey{region_.key}};
+  device().destroy_qp(std::move(queue_pairs_[index]));
 }
 
 void Host::post_receive(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index) {
@@ -133,7 +118,7 @@ void Host::post(const transport::SendRequest& request, std::size_t offset, std::
 
 std::vector<Completion> Host::poll() {
   std::vector<Completion> all(2048);
-  all.resize(cq_->poll(all));
+  all.resize(cq().poll(all));
   return all;
 }
 
@@ -164,68 +149,15 @@ DevicePair::DevicePair(const DevicePairOptions& options)
   for (std::size_t end : {0u, 1u}) hosts[end] = std::make_unique<Host>(end, wire, clock, options);
 }
 
-QpAttributes DevicePair::init_attributes() {
-  return {.state = QpState::kInit,
-          .access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic,
-          .pkey_index = std::uint16_t{0},
-          .port = std::uint8_t{1}};
-}
-
-QpAttributes DevicePair::rtr_attributes(const Host& to, transport::QpNumber peer,
-                                        const ConnectOptions& options) {
-  return {.state = QpState::kReadyToReceive,
-          .address = AddressVector{.destination = to.gid(), .source_gid_index = 1},
-          .path_mtu = options.path_mtu,
-          .destination_qp = peer,
-          .receive_psn = options.first_psn,
-          .max_responder_resources = std::uint8_t{4},
-          .min_rnr_timer = std::uint8_t{12}};
-}
-
-QpAttributes DevicePair::rts_attributes(const ConnectOptions& options) {
-  return {.state = QpState::kReadyToSend,
-          .send_psn = options.first_psn,
-          .max_reads_in_flight = std::uint8_t{4},
-          .ack_timeout = options.ack_timeout,
-          .retry_count = options.retry_count,
-          .rnr_retry = std::uint8_t{7}};
-}
-
 std::size_t DevicePair::connect(const ConnectOptions& options) {
   connect(a(), a().add_queue_pair(), b(), b().add_queue_pair(), options);
   return a().queue_pairs().size() - 1;
 }
 
-namespace {
-
-/// Takes away what a queue pair of this type may not be given.
-QpAttributes fit(QpAttributes attributes, QpType type) {
-  const bool responds = type == QpType::kRc || type == QpType::kXrcTarget;
-  const bool requests = type == QpType::kRc || type == QpType::kXrcInitiator;
-  if (!responds) attributes.max_responder_resources.reset();
-  if (!responds) attributes.min_rnr_timer.reset();
-  if (!requests) attributes.max_reads_in_flight.reset();
-  if (!requests) attributes.retry_count.reset();
-  if (!requests) attributes.rnr_retry.reset();
-  if (type == QpType::kUc) attributes.ack_timeout.reset();
-  return attributes;
-}
-
-}  // namespace
-
 void DevicePair::connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
                          const ConnectOptions& options) {
-  struct End {
-    QueuePair& qp;
-    const Host& peer_host;
-    const QueuePair& peer;
-  };
-  for (const End& end : {End{first, b, second}, End{second, a, first}}) {
-    const QpType type = end.qp.attributes().type;
-    EXPECT_TRUE(end.qp.modify(init_attributes()));
-    EXPECT_TRUE(end.qp.modify(fit(rtr_attributes(end.peer_host, end.peer.number(), options), type)));
-    EXPECT_TRUE(end.qp.modify(fit(rts_attributes(options), type)));
-  }
+  EXPECT_TRUE(kernel::connect(first, to_peer(b, second.number(), options)));
+  EXPECT_TRUE(kernel::connect(second, to_peer(a, first.number(), options)));
 }
 
 void DevicePair::settle() {

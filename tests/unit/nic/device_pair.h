@@ -1,4 +1,4 @@
-// DevicePair: two devices on a fake wire, with everything a queue pair needs, and time in the test's hand.
+// DevicePair: two devices on a fake wire, with everything a queue pair needs, in the test's time.
 #pragma once
 
 #include <array>
@@ -14,7 +14,9 @@
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/queue_pair.h"
 #include "tests/unit/nic/fake_wire.h"
-#include "tests/unit/nic/manual_clock.h"
+#include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/kernel/connect.h"
+#include "tools/simulation/kernel/virtual_host.h"
 #include "transport/completion.h"
 #include "transport/qp_config.h"
 #include "transport/work_request.h"
@@ -39,21 +41,22 @@ class Host {
  public:
   static constexpr std::size_t kMemoryBytes = 1 << 20;
 
-  Host(std::size_t end, FakeWire& wire, const ManualClock& clock, const DevicePairOptions& options);
+  Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options);
   ~Host();
 
-  Device& device() { return *device_; }
-  ProtectionDomain& pd() { return *pd_; }
-  CompletionQueue& cq() { return *cq_; }
+  Device& device() { return host_.device(); }
+  ProtectionDomain& pd() { return host_.pd(); }
+  CompletionQueue& cq() { return host_.cq(); }
   /// Asynchronous events so far: "fatal", "drained", "last WQE", "wq fatal", "srq limit", "cq overrun",
   /// "qp" for others.
   std::vector<std::string>& events() { return events_; }
   CompletionChannel& channel() { return channel_; }
   std::vector<std::byte>& memory() { return memory_; }
-  const MemoryRegion& region() const { return region_; }
+  const MemoryRegion& region() const { return host_.region(); }
   std::vector<std::unique_ptr<QueuePair>>& queue_pairs() { return queue_pairs_; }
   QueuePair& qp(std::size_t index = 0) { return *queue_pairs_[index]; }
-  transport::wire::Gid gid() const { return *device_->gids().at(1); }
+  AddressVector address() const { return host_.address(); }
+  transport::wire::Gid gid() const { return address().destination; }
   /// By its name in Device::all_counters().
   std::uint64_t counter(std::string_view name) const;
 
@@ -64,7 +67,7 @@ class Host {
   void destroy_queue_pair(std::size_t index = 0);
 
   /// Elements in the host's region.
-  transport::Sge sge(std::size_t offset, std::size_t length) const;
+  transport::Sge sge(std::size_t offset, std::size_t length) const { return host_.sge(offset, length); }
   void post_receive(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
   void post_send(std::uint64_t wr_id, std::size_t offset, std::size_t length, std::size_t qp_index = 0);
   void post(const transport::SendRequest& request, std::size_t offset, std::size_t length,
@@ -78,24 +81,15 @@ class Host {
  private:
   CompletionChannel channel_;
   std::vector<std::byte> memory_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<ProtectionDomain> pd_;
-  std::unique_ptr<CompletionQueue> cq_;
-  MemoryRegion region_;
+  kernel::VirtualHost host_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
   std::vector<std::string> events_;
 };
 
-/// Changes to what connect() asks for.
-struct ConnectOptions {
-  transport::PathMtu path_mtu = transport::PathMtu::k1024;
-  std::uint8_t ack_timeout = 14;
-  std::uint8_t retry_count = 7;
-  transport::Psn first_psn{100};
-};
-
 class DevicePair {
  public:
+  using ConnectOptions = kernel::ConnectionSettings;
+
   explicit DevicePair(const DevicePairOptions& options = {});
 
   /// One more connection between the two, in RTS, with its index.
@@ -103,22 +97,37 @@ class DevicePair {
   /// The same with two queue pairs in RESET, in a() and in b().
   static void connect(Host& a, QueuePair& first, Host& b, QueuePair& second,
                       const ConnectOptions& options = {});
-  /// The attributes that bring a queue pair to the next state.
-  static QpAttributes init_attributes();
+  /// What kernel::connect() needs for a queue pair whose peer is `qp` of `host`.
+  static ConnectOptions to_peer(const Host& host, transport::QpNumber qp, ConnectOptions options = {}) {
+    options.address = host.address();
+    options.peer_qp = qp;
+    return options;
+  }
+  /// The attributes that bring an RC queue pair to the next state.
+  static QpAttributes init_attributes() { return attributes_for(transport::QpState::kInit, {}); }
   static QpAttributes rtr_attributes(const Host& to, transport::QpNumber peer,
-                                     const ConnectOptions& options = {});
-  static QpAttributes rts_attributes(const ConnectOptions& options = {});
+                                     const ConnectOptions& options = {}) {
+    return attributes_for(transport::QpState::kReadyToReceive, to_peer(to, peer, options));
+  }
+  static QpAttributes rts_attributes(const ConnectOptions& options = {}) {
+    return attributes_for(transport::QpState::kReadyToSend, options);
+  }
 
   /// Lets both devices work until neither has anything to do at this time.
   void settle();
   /// Moves time, stopping at every timeout on the way.
   void pass(transport::Duration duration);
 
-  ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   FakeWire wire;
   std::array<std::unique_ptr<Host>, 2> hosts;
   Host& a() { return *hosts[0]; }
   Host& b() { return *hosts[1]; }
+
+ private:
+  static QpAttributes attributes_for(transport::QpState state, const ConnectOptions& options) {
+    return kernel::attributes_for(QpType::kRc, state, options);
+  }
 };
 
 }  // namespace urnic::nic

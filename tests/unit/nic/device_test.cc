@@ -38,7 +38,7 @@ class DeviceTest : public testing::Test {
 };
 
 TEST(Device, OpensItsPortWithTheFirstQueuePairAndOnlyOnce) {
-  ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   FakeWire wire(4214);
   int opened = 0;
   DeviceConfig config;
@@ -68,7 +68,7 @@ TEST(Device, OpensItsPortWithTheFirstQueuePairAndOnlyOnce) {
 }
 
 TEST(Device, OffersTheLargestPathMtuThatLeavesEightyBytes) {
-  ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   const auto mtu_of = [&](std::uint16_t link_mtu) {
     DeviceConfig config;
     config.link_mtu = link_mtu;

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "nic/port/packet_port.h"
+#include "tools/simulation/kernel/frame.h"
 
 namespace urnic::nic {
 
@@ -28,7 +28,7 @@ class FakeWire {
 
   /// Hands a frame to the device at `end` as if the other one had sent it.
   void deliver(std::size_t end, const Bytes& frame, bool has_icrc = true) {
-    inboxes_[end].push_back({frame, has_icrc});
+    inboxes_[end].emplace_back(frame, has_icrc);
   }
 
   /// Every frame that left `end`, lost ones included.
@@ -54,7 +54,7 @@ class FakeWire {
     bool is_stalled = false;
   };
   std::map<std::string, Way> ways;
-  /// How often room was asked for.
+  /// How often an end asked for room.
   std::size_t times_asked = 0;
   /// Called when an end flushes, before the frames travel.
   std::function<void(std::size_t from)> on_flush = [](std::size_t) {};
@@ -63,14 +63,10 @@ class FakeWire {
 
  private:
   class Port;
-  struct Frame {
-    Bytes bytes;
-    bool has_icrc = true;
-  };
 
   std::size_t max_frame_bytes_;
   Medium medium_;
-  std::array<std::deque<Frame>, 2> inboxes_;
+  std::array<kernel::Inbox, 2> inboxes_;
   std::array<std::vector<Bytes>, 2> sent_;
 };
 

@@ -99,12 +99,7 @@ TEST_F(IpMediumTest, TellsThePortOfGroupsAndReportsNone) {
 
 TEST_F(IpMediumTest, SendsDatagramsToWhoeverOfThisHostHasTheQueuePair) {
   QueuePair& qp = add_datagram_qp();
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kInit,
-                         .pkey_index = std::uint16_t{0},
-                         .port = std::uint8_t{1},
-                         .qkey = 1u}));
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive}));
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
+  EXPECT_TRUE(kernel::connect(qp, {.qkey = 1}));
   Device& device = pair.a().device();
   const auto here =
       device.create_address_handle(pair.a().pd(), {.destination = pair.a().gid(), .source_gid_index = 1});

@@ -57,7 +57,7 @@ TEST(Snapshot, CountsRegionsAndWindowsUntilTheyAreGone) {
 
 TEST(Snapshot, SaysWhoAQueuePairTalksToAndHowFarItIs) {
   DevicePair pair;
-  pair.connect({.first_psn = transport::Psn(100)});
+  pair.connect();  // from PSN 100 on
   pair.b().post_receive(1, 0, 64);
   pair.b().post_receive(2, 0, 64);
   pair.a().post_send(1, 0, 64);

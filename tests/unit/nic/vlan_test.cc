@@ -61,11 +61,9 @@ TEST(Vlan, CarriesTheServiceLevelAsPriority) {
   QueuePair& first = pair.a().add_queue_pair();
   DevicePair::connect(pair.a(), first, pair.b(), pair.b().add_queue_pair());
   ASSERT_TRUE(first.modify({.state = transport::QpState::kReset}));
-  ASSERT_TRUE(first.modify(DevicePair::init_attributes()));
-  QpAttributes to_b = DevicePair::rtr_attributes(pair.b(), pair.b().qp().number());
-  to_b.address->service_level = 6;
-  ASSERT_TRUE(first.modify(to_b));
-  ASSERT_TRUE(first.modify(DevicePair::rts_attributes()));
+  auto to_b = DevicePair::to_peer(pair.b(), pair.b().qp().number());
+  to_b.address.service_level = 6;
+  ASSERT_TRUE(kernel::connect(first, to_b));
   pair.b().post_receive(1, 0, 100);
   pair.a().post_send(2, 0, 100);
   pair.settle();

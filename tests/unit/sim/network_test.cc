@@ -11,6 +11,7 @@
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/simulation/kernel/addresses.h"
 
 namespace urnic::sim {
 namespace {
@@ -41,15 +42,14 @@ class NetworkTest : public ::testing::Test {
   }
 
   void address_to(HostId host) {
-    const auto mac = mac_of(host);
+    const auto mac = kernel::mac_of(index(host));
     std::memcpy(frame_.data(), mac.octets.data(), mac.octets.size());
   }
 
   std::vector<Arrival> send(int count, bool stop_faults = false) {
-    SimClock clock;
+    kernel::Clock clock;
     EventQueue events;
-    FramePool frames;
-    Network network(options_, clock, events, frames);
+    Network network(options_, clock, events);
     if (stop_faults) network.stop_faults();
     for (int i = 0; i < count; ++i) {
       clock.advance_to(clock.now() + microseconds(1));
@@ -59,7 +59,7 @@ class NetworkTest : public ::testing::Test {
     std::vector<Arrival> arrivals;
     while (!events.is_empty()) {
       const Event event = events.take();
-      arrivals.push_back({event.host, event.time, event.frame->bytes, event.frame->damaged});
+      arrivals.push_back({event.host, event.time, event.frame.bytes, event.frame.damaged});
     }
     return arrivals;
   }

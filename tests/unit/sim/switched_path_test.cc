@@ -8,6 +8,7 @@
 
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/network/network.h"
 #include "tools/simulation/seeds/scenario/random_topology.h"
 #include "tools/simulation/seeds/world.h"
@@ -57,21 +58,23 @@ class SwitchedPathTest : public ::testing::Test {
  protected:
   explicit SwitchedPathTest(network::Topology topology = two_ways())
       : frame_(test::read_pcap(test::fixtures() / "vs_rnr.pcap").value()[0].bytes) {
-    const auto mac = mac_of(kReceiver);
+    const auto mac = kernel::mac_of(index(kReceiver));
     std::memcpy(frame_.data(), mac.octets.data(), mac.octets.size());
     options_.links.resize(2);
     options_.topology = std::move(topology);
-    path_.emplace(options_, clock_, events_, frames_);
+    path_.emplace(options_, clock_, events_);
   }
 
   void send(std::uint8_t number, bool is_damaged = false, std::size_t bytes = 0) {
-    Frame* const frame = frames_.take();
-    frame->bytes = frame_;
-    frame->bytes.back() = std::byte{number};
-    if (bytes > 0) frame->bytes.resize(bytes);
-    frame->damaged = is_damaged;
-    path_->carry(
-        {.from = kSender, .to = kReceiver, .time = clock_.now(), .bytes = frame_.size(), .frame = frame});
+    Frame frame(frame_);
+    frame.bytes.back() = std::byte{number};
+    if (bytes > 0) frame.bytes.resize(bytes);
+    frame.damaged = is_damaged;
+    path_->carry({.from = kSender,
+                  .to = kReceiver,
+                  .time = clock_.now(),
+                  .bytes = frame_.size(),
+                  .frame = std::move(frame)});
   }
 
   struct Arrival {
@@ -89,26 +92,24 @@ class SwitchedPathTest : public ::testing::Test {
       clock_.advance_to(next);
       if (path_->next_event() <= next) path_->run_until(next);
       if (events_.next_time() > next) continue;
-      const Event event = events_.take();
+      Event event = events_.take();
       if (event.kind == Event::Kind::kEnter) {
-        path_->enter(event.host, event.frame);
+        path_->enter(event.host, std::move(event.frame));
         continue;
       }
       EXPECT_EQ(event.host, kReceiver);
-      arrivals.push_back({.number = std::to_integer<unsigned>(event.frame->bytes.back()),
-                          .is_damaged = event.frame->damaged,
-                          .bytes = event.frame->bytes.size(),
+      arrivals.push_back({.number = std::to_integer<unsigned>(event.frame.bytes.back()),
+                          .is_damaged = event.frame.damaged,
+                          .bytes = event.frame.bytes.size(),
                           .time = event.time});
-      frames_.give_back(event.frame);
     }
     clock_.advance_to(Time(end));
     return arrivals;
   }
 
   Options options_;
-  SimClock clock_;
+  kernel::Clock clock_;
   EventQueue events_;
-  FramePool frames_;
   std::vector<std::byte> frame_;
   std::optional<SwitchedPath> path_;
 };
@@ -122,7 +123,6 @@ TEST_F(SwitchedPathTest, KeepsTheOrderAndTheBytesOfAFlow) {
     EXPECT_EQ(arrivals[i].bytes, frame_.size());
     EXPECT_FALSE(arrivals[i].is_damaged);
   }
-  EXPECT_EQ(frames_.outstanding(), 0u);
 }
 
 TEST_F(SwitchedPathTest, KnowsADamagedFrameAtItsEndThoughItsMacIsAnother) {
@@ -138,12 +138,11 @@ TEST_F(SwitchedPathTest, ADamagedFrameThatIsTooShortForEthernetGetsNoFurther) {
   send(2, true, 60);
   EXPECT_EQ(run(milliseconds(10)).size(), 1u);
   EXPECT_EQ(path_->counts().runts, 1u);
-  EXPECT_EQ(frames_.outstanding(), 0u);
 }
 
 TEST_F(SwitchedPathTest, WithoutFaultsNothingWaitsForALinkThatIsDown) {
   options_.topology->links[1].outages = {{.down = Duration(0), .up = std::chrono::seconds(1)}};
-  path_.emplace(options_, clock_, events_, frames_);
+  path_.emplace(options_, clock_, events_);
   run(microseconds(1));
   send(1);
   EXPECT_TRUE(run(milliseconds(10)).empty());
@@ -182,7 +181,6 @@ TEST_F(PausedPathTest, StandsStillSomeTimeAfterTheFaultsStopped) {
   run(std::chrono::seconds(1));
   EXPECT_EQ(path_->next_event(), transport::kNever);
   EXPECT_EQ(events_.next_time(), transport::kNever);
-  EXPECT_EQ(frames_.outstanding(), 0u);
   EXPECT_GT(path_->counts().pauses, 0u);
 }
 

@@ -33,10 +33,12 @@ SendOperation verb_of(const Step& step, bool is_last) {
 
 Connection::Connection(const Workload& workload, const Ends& ends, Machine& machine, Machine& peer)
     : workload_(workload), ends_(ends), machine_(machine), peer_(peer) {
-  requester_ = machine.create_queue_pair({.sends = ends.sends, .elements = kMaxElements});
-  responder_ = peer.create_queue_pair({.receives = 2 * ends.sends});
-  machine.connect(*requester_, ends.peer, responder_->number(), ends.dscp);
-  peer.connect(*responder_, ends.host, requester_->number(), ends.dscp);
+  requester_ = machine.create_queue_pair(
+      {.max_send_wr = ends.sends, .max_receive_wr = 1, .max_send_sge = kMaxElements, .max_receive_sge = 1});
+  responder_ = peer.create_queue_pair(
+      {.max_send_wr = 1, .max_receive_wr = 2 * ends.sends, .max_send_sge = 1, .max_receive_sge = 1});
+  machine.connect(*requester_, peer, responder_->number(), ends.dscp);
+  peer.connect(*responder_, machine, requester_->number(), ends.dscp);
   for (std::uint32_t i = 0; i < 2 * ends.sends; ++i) replace_receive();
 }
 

@@ -43,7 +43,7 @@ class Connection {
   transport::QpNumber responder() const { return responder_->number(); }
   nic::QueuePairSnapshot snapshot() const { return requester_->snapshot(); }
 
-  /// Posts the step's messages, behind those of the steps before.
+  /// Posts the step's messages, after the messages of earlier steps.
   void add(std::size_t step);
 
   struct Completed {

@@ -170,9 +170,8 @@ void Experiment::shut_down() {
 /// Does what happens now and moves the clock to what happens next; false when nothing does.
 bool Experiment::step() {
   network_.run_until(clock_.now(), *this);
-  while (!wakes_.empty() && wakes_.top().time <= clock_.now()) {
-    const Wake wake = wakes_.top();
-    wakes_.pop();
+  while (wakes_.next_time() <= clock_.now()) {
+    const Wake wake = wakes_.take();
     if (wake.time != wake_of_[place(wake.host)]) continue;
     wake_of_[place(wake.host)] = kNever;
     mark(wake.host);
@@ -202,7 +201,7 @@ bool Experiment::step() {
 Time Experiment::next_time() {
   Time next = network_.next_event();
   if (const auto begins = tracker_.next_time()) next = std::min(next, Time(*begins));
-  if (!wakes_.empty()) next = std::min(next, wakes_.top().time);
+  next = std::min(next, wakes_.next_time());
   if (next == kNever) return next;  // samples alone do not keep an experiment alive
   // Where a whole interval was like the one before so are all until something happens.
   if (is_quiet_ && next > next_sample_) next_sample_ += (next - next_sample_) / interval_ * interval_;
@@ -210,7 +209,7 @@ Time Experiment::next_time() {
 }
 
 bool Experiment::is_stalled() const {
-  return wakes_.empty() && !tracker_.next_time() && clock_.now() - last_delivery_ > kStalled;
+  return wakes_.is_empty() && !tracker_.next_time() && clock_.now() - last_delivery_ > kStalled;
 }
 
 void Experiment::begin_due() {
@@ -248,7 +247,7 @@ void Experiment::run_machine(HostId host) {
   const Time wanted = std::max(machine.next_timeout(), clock_.now() + Duration(1));
   if (machine.next_timeout() == kNever || wanted >= wake_of_[place(host)]) return;
   wake_of_[place(host)] = wanted;
-  wakes_.push({.time = wanted, .host = host});
+  wakes_.add({.time = wanted, .host = host});
 }
 
 void Experiment::take(HostId host, const transport::Completion& completion) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +16,8 @@
 #include "tools/simulation/experiment/step_tracker.h"
 #include "tools/simulation/experiment/watchers.h"
 #include "tools/simulation/experiment/workload.h"
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/kernel/event_queue.h"
 
 namespace urnic::experiment {
 
@@ -53,10 +53,6 @@ class Experiment final : public network::Sink {
   struct Wake {
     Time time{};
     HostId host{};
-
-    bool operator>(const Wake& other) const {
-      return time != other.time ? time > other.time : host > other.host;
-    }
   };
 
   void make_machines();
@@ -79,7 +75,7 @@ class Experiment final : public network::Sink {
   std::vector<PortOutcome> port_outcomes() const;
 
   const Workload& workload_;
-  sim::SimClock clock_;
+  kernel::Clock clock_;
   Watchers watchers_;
   std::unique_ptr<drivers::NetworkFaults> link_faults_;  // null: no link has any
   network::Network network_;
@@ -94,7 +90,7 @@ class Experiment final : public network::Sink {
   std::vector<HostId> marked_;             // which have something to do
   std::vector<bool> is_marked_;
   std::vector<Time> wake_of_;  // by host: the earliest one in wakes_ that counts
-  std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
+  kernel::EventQueue<Wake> wakes_;
   Duration interval_{};
   std::function<void(Duration)> sample_;
   Time next_sample_ = transport::kNever;

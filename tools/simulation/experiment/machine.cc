@@ -1,17 +1,18 @@
 #include "tools/simulation/experiment/machine.h"
 
 #include <array>
-#include <stdexcept>
 #include <utility>
 
 #include "drivers/fault/fault_port.h"
-#include "nic/port/packet_port.h"
+#include "tools/simulation/kernel/addresses.h"
+#include "tools/simulation/kernel/connect.h"
+#include "tools/simulation/kernel/require.h"
+#include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/ethernet.h"
 
 namespace urnic::experiment {
 
 using transport::Access;
-using transport::QpState;
 
 namespace {
 
@@ -20,85 +21,14 @@ constexpr std::uint16_t kLinkMtu = 4200;  // a path MTU of 4096 fits (fact 41)
 // Not where the memory is, which is another place in each run: it stands in packets.
 constexpr std::uint64_t kRegionAddress = 0x10000000;
 
-transport::wire::Mac mac_of(HostId host) {
-  const auto number = static_cast<std::uint32_t>(host) + 1;
-  return {{0x02, 0, 0, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}};
-}
-
-transport::wire::Ipv4Address address_of(HostId host) {
-  const auto number = static_cast<std::uint32_t>(host) + 1;
-  return {{10, 0, static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)}};
-}
-
-template <typename T>
-T value_of(Result<T, Error> result) {
-  if (!result) throw std::runtime_error("the simulated NIC refuses: " + result.error().message);
-  return std::move(result.value());
-}
-void must(const Result<void, Error>& result) {
-  if (!result) throw std::runtime_error("the simulated NIC refuses: " + result.error().message);
-}
-
-}  // namespace
-
-/// Is full while one of the host's queues has no room for a frame, as when its link is paused.
-class Machine::Port final : public nic::PacketPort {
- public:
-  explicit Port(Machine& machine)
-      : machine_(machine), room_(kLinkMtu + transport::wire::Ethernet::kMinBytes) {}
-
-  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
-    Inbox& inbox = machine_.inbox_;
-    for (auto& frame : taken_) inbox.spare.push_back(std::move(frame));
-    taken_.clear();
-    while (!inbox.frames.empty() && taken_.size() < frames.size()) {
-      taken_.push_back(std::move(inbox.frames.front()));
-      inbox.frames.pop_front();
-    }
-    for (std::size_t i = 0; i < taken_.size(); ++i) frames[i] = taken_[i];
-    statistics_.received_frames += taken_.size();
-    return taken_.size();
-  }
-
-  bool may_hold_frames() const override { return !machine_.inbox_.frames.empty(); }
-
-  nic::Room reserve_to(const transport::wire::Mac&) override {
-    if (machine_.world_.is_over) return std::span(room_);
-    for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
-      if (machine_.world_.network.room(machine_.host_, priority) < room_.size()) return {};
-    }
-    return std::span(room_);
-  }
-
-  void commit(std::size_t length) override {
-    using SendResult = network::Network::SendResult;
-    MachineWorld& world = machine_.world_;
-    if (world.is_over) return;
-    const auto sent = world.network.send(machine_.host_, std::span(room_).first(length), world.clock.now());
-    ++(sent == SendResult::kQueued ? statistics_.sent_frames : statistics_.dropped_frames);
-  }
-
-  void flush() override {}
-  std::size_t max_frame_bytes() const override { return room_.size(); }
-  Statistics statistics() const override { return statistics_; }
-  std::string description() const override { return "host of a simulated network"; }
-
- private:
-  Machine& machine_;
-  std::vector<std::byte> room_;
-  std::vector<std::vector<std::byte>> taken_;
-  Statistics statistics_{};
-};
-
-Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : world_(world), host_(host) {
+nic::DeviceConfig config_of(const MachineWorld& world, HostId host) {
   const network::LinkId link = network::link_of(world.network.port_of(host));
-  nic::DeviceConfig config;
-  config.mac = mac_of(host);
-  config.ipv4 = nic::Ipv4Interface{.address = address_of(host), .prefix_length = 8};
+  const auto number = static_cast<std::size_t>(host);
+  nic::DeviceConfig config = kernel::config_of(number);
+  config.ipv4->prefix_length = 8;
   config.link_mtu = kLinkMtu;
-  config.progress = nic::ProgressMode::kManual;
-  config.seed = world.seed * 1024 + static_cast<std::uint64_t>(host) + 1;
-  config.min_ack_timeout = Duration{};  // nothing here is late for want of a processor
+  config.seed = world.seed * 1024 + number + 1;
+  config.min_ack_timeout = Duration{};  // nothing here is late because it waits for a processor
   config.window_packets = world.workload.window_packets;
   config.recovery = world.workload.recovery;
   config.congestion = world.workload.congestion.choice;
@@ -106,81 +36,84 @@ Machine::Machine(MachineWorld& world, HostId host, std::uint32_t completions) : 
     config.congestion.line_rate = world.network.topology().links[static_cast<std::size_t>(link)].rate_bps;
   }
   config.congestion_notifications = world.workload.congestion.notifications;
-  world.network.attach(host, config.mac);
-  device_ = std::make_unique<nic::Device>(config, world.clock, [this]() -> Result<nic::OpenedPort, Error> {
-    std::unique_ptr<nic::PacketPort> port = std::make_unique<Port>(*this);
-    const auto fault = world_.workload.faults.find(host_);
-    if (fault != world_.workload.faults.end()) {
-      port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.clock, world_.tell);
+  return config;
+}
+
+}  // namespace
+
+/// Is full while one of the host's queues has no room for a frame, as when its link is paused. So a frame
+/// goes to its queue at once.
+class Machine::Port final : public kernel::VirtualPort {
+ public:
+  explicit Port(Machine& machine)
+      : VirtualPort(machine.inbox_, kLinkMtu + transport::wire::Ethernet::kMinBytes), machine_(machine) {}
+
+  nic::Room reserve_to(const transport::wire::Mac&) override {
+    if (machine_.world_.is_over) return room();
+    for (unsigned priority = 0; priority < network::kPriorities; ++priority) {
+      if (machine_.world_.network.room(machine_.number_, priority) < room().size()) return {};
     }
-    return nic::OpenedPort(std::move(port));
-  });
-  pd_ = value_of(device_->allocate_pd());
-  cq_ = value_of(device_->create_cq(completions, nullptr, nullptr));
-  region_ =
-      value_of(device_->register_memory(*pd_, world.memory.data(), world.memory.size(), kRegionAddress,
-                                        Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead));
-  must(device_->start());
-}
-
-Machine::~Machine() {
-  static_cast<void>(device_->destroy_cq(cq_));
-}
-
-std::unique_ptr<nic::QueuePair> Machine::create_queue_pair(const QueueSizes& sizes) {
-  return value_of(device_->create_qp({.capabilities = {.max_send_wr = sizes.sends,
-                                                       .max_receive_wr = sizes.receives,
-                                                       .max_send_sge = sizes.elements,
-                                                       .max_receive_sge = 1},
-                                      .pd = pd_.get(),
-                                      .send_queue = cq_.get(),
-                                      .receive_queue = cq_.get(),
-                                      .context = this}));
-}
-
-void Machine::connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_qp, unsigned dscp) const {
-  const nic::AddressVector address{.destination = transport::wire::Gid::from_ipv4(address_of(peer)),
-                                   .source_gid_index = 1,
-                                   .traffic_class = static_cast<std::uint8_t>(dscp << 2)};
-  constexpr std::uint8_t kReadsInFlight = 16;
-  constexpr std::uint8_t kShortestRnrTimer = 1;
-  must(qp.modify({.state = QpState::kInit,
-                  .access = Access::kRemoteWrite | Access::kRemoteRead,
-                  .pkey_index = std::uint16_t{0},
-                  .port = std::uint8_t{1}}));
-  must(qp.agree_on(qp.offered_options()));  // all hosts offer the same
-  must(qp.modify({.state = QpState::kReadyToReceive,
-                  .address = address,
-                  .path_mtu = world_.workload.path_mtu,
-                  .destination_qp = peer_qp,
-                  .receive_psn = transport::Psn(0),
-                  .max_responder_resources = kReadsInFlight,
-                  .min_rnr_timer = kShortestRnrTimer}));
-  must(qp.modify({.state = QpState::kReadyToSend,
-                  .send_psn = transport::Psn(0),
-                  .max_reads_in_flight = kReadsInFlight,
-                  .ack_timeout = world_.workload.ack_timeout,
-                  .retry_count = world_.workload.retry_count,
-                  .rnr_retry = std::uint8_t{7}}));
-}
-
-void Machine::deliver(std::span<const std::byte> frame) {
-  std::vector<std::byte> copy;
-  if (!inbox_.spare.empty()) {
-    copy = std::move(inbox_.spare.back());
-    inbox_.spare.pop_back();
+    return room();
   }
-  copy.assign(frame.begin(), frame.end());
-  inbox_.frames.push_back(std::move(copy));
+
+  void commit(std::size_t length) override {
+    using SendResult = network::Network::SendResult;
+    MachineWorld& world = machine_.world_;
+    if (world.is_over) return;
+    const auto sent = world.network.send(machine_.number_, room().first(length), world.clock.now());
+    ++(sent == SendResult::kQueued ? statistics_.sent_frames : statistics_.dropped_frames);
+  }
+
+ private:
+  Machine& machine_;
+};
+
+Machine::Machine(MachineWorld& world, HostId number, std::uint32_t completions)
+    : world_(world),
+      number_(number),
+      host_(config_of(world, number), world.clock, [this] { return open_port(); },
+            {.completions = completions,
+             .memory = world.memory,
+             .address = kRegionAddress,
+             .access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead}) {
+  world.network.attach(number, device().config().mac);
+  kernel::require(device().start());
+}
+
+Result<nic::OpenedPort, Error> Machine::open_port() {
+  std::unique_ptr<nic::PacketPort> port = std::make_unique<Port>(*this);
+  const auto fault = world_.workload.faults.find(number_);
+  if (fault != world_.workload.faults.end()) {
+    port = std::make_unique<drivers::FaultPort>(std::move(port), fault->second, world_.clock, world_.tell);
+  }
+  return nic::OpenedPort(std::move(port));
+}
+
+void Machine::connect(nic::QueuePair& qp, const Machine& peer, transport::QpNumber peer_qp,
+                      unsigned dscp) const {
+  nic::AddressVector address = peer.host_.address();
+  address.traffic_class = static_cast<std::uint8_t>(dscp << 2);
+  kernel::require(kernel::connect(qp, {.address = address,
+                                       .peer_qp = peer_qp,
+                                       .access = Access::kRemoteWrite | Access::kRemoteRead,
+                                       .path_mtu = world_.workload.path_mtu,
+                                       .send_psn = transport::Psn(0),
+                                       .receive_psn = transport::Psn(0),
+                                       .max_reads_in_flight = 16,
+                                       .min_rnr_timer = 1,
+                                       .ack_timeout = world_.workload.ack_timeout,
+                                       .retry_count = world_.workload.retry_count,
+                                       .rnr_retry = 7,
+                                       .peer_options = qp.offered_options()}));  // all hosts offer the same
 }
 
 void Machine::progress(const std::function<void(const transport::Completion&)>& take) {
   std::array<transport::Completion, 64> completions;
   bool is_moving = true;
   while (is_moving) {
-    while (device_->progress()) {
+    while (device().progress()) {
     }
-    const std::size_t count = cq_->poll(completions);
+    const std::size_t count = host_.cq().poll(completions);
     for (const transport::Completion& completion : std::span(completions).first(count)) take(completion);
     is_moving = count > 0;
   }

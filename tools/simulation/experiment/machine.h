@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -15,6 +14,8 @@
 #include "nic/clock.h"
 #include "nic/device/device.h"
 #include "tools/simulation/experiment/workload.h"
+#include "tools/simulation/kernel/frame.h"
+#include "tools/simulation/kernel/virtual_host.h"
 
 namespace urnic::experiment {
 
@@ -34,45 +35,36 @@ struct MachineWorld {
 class Machine {
  public:
   /// `completions`: how many the completion queue holds.
-  Machine(MachineWorld& world, HostId host, std::uint32_t completions);
-  ~Machine();
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  Machine(MachineWorld& world, HostId number, std::uint32_t completions);
 
-  struct QueueSizes {
-    std::uint32_t sends = 1;
-    std::uint32_t receives = 1;
-    std::uint32_t elements = 1;
-  };
-  std::unique_ptr<nic::QueuePair> create_queue_pair(const QueueSizes& sizes);
+  std::unique_ptr<nic::QueuePair> create_queue_pair(const nic::QpCapabilities& capabilities) {
+    return host_.create_qp(capabilities);
+  }
   /// From RESET to RTS.
-  void connect(nic::QueuePair& qp, HostId peer, transport::QpNumber peer_qp, unsigned dscp) const;
-  void destroy(std::unique_ptr<nic::QueuePair> qp) { device_->destroy_qp(std::move(qp)); }
+  void connect(nic::QueuePair& qp, const Machine& peer, transport::QpNumber peer_qp, unsigned dscp) const;
+  void destroy(std::unique_ptr<nic::QueuePair> qp) { device().destroy_qp(std::move(qp)); }
 
   /// A frame has reached it.
-  void deliver(std::span<const std::byte> frame);
+  void deliver(std::span<const std::byte> frame) {
+    inbox_.emplace_back(std::vector(frame.begin(), frame.end()));
+  }
   /// Does all that it can do now, and hands out completions.
   void progress(const std::function<void(const transport::Completion&)>& take);
   /// When it wants to be called again at the latest.
-  Time next_timeout() const { return device_->next_timeout(); }
+  Time next_timeout() const { return host_.device().next_timeout(); }
 
-  nic::Device& device() { return *device_; }
-  const nic::MemoryRegion& region() const { return region_; }
+  nic::Device& device() { return host_.device(); }
+  const nic::MemoryRegion& region() const { return host_.region(); }
 
  private:
   class Port;
-  struct Inbox {
-    std::deque<std::vector<std::byte>> frames;
-    std::vector<std::vector<std::byte>> spare;  // memory of frames that were taken
-  };
+
+  Result<nic::OpenedPort, Error> open_port();
 
   MachineWorld& world_;
-  HostId host_;
-  Inbox inbox_;
-  std::unique_ptr<nic::Device> device_;
-  std::unique_ptr<nic::ProtectionDomain> pd_;
-  std::unique_ptr<nic::CompletionQueue> cq_;
-  nic::MemoryRegion region_{};
+  HostId number_;
+  kernel::Inbox inbox_;
+  kernel::VirtualHost host_;
 };
 
 }  // namespace urnic::experiment

@@ -1,4 +1,4 @@
-// Outcome: what became of an experiment.
+// Outcome: how an experiment ended.
 #pragma once
 
 #include <array>

@@ -72,7 +72,7 @@ void make_permutation(const PatternInput& input, StepList& list) {
     }
     return;
   }
-  // One cycle through all hosts in a random order: each sends to one other and hears of one other.
+  // One cycle through all hosts in a random order: each sends to one other and receives from one.
   std::vector<HostId> order = input.hosts;
   shuffle(order, input.random);
   for (std::size_t i = 0; i < count; ++i) {
@@ -168,7 +168,7 @@ std::vector<std::uint64_t> routed(std::uint64_t tokens, std::uint64_t choices,
       while (expert + 1 < left.size() && (left[expert] == 0 || point >= left[expert])) {
         point -= left[expert++];
       }
-      while (left[expert] == 0) expert = (expert + 1) % left.size();  // rounding led behind the last one
+      while (left[expert] == 0) expert = (expert + 1) % left.size();  // rounding led beyond the last one
       left[expert] = 0;
       ++counts[expert];
     }

@@ -27,7 +27,7 @@ struct PatternInput {
 /// Steps of one repetition. `after` of a step counts from the first of them.
 class StepList {
  public:
-  /// Adds a step and returns its number. Behind the most that a workload may have it adds nothing any more.
+  /// Adds a step and returns its number. Beyond the most that a workload may have it adds nothing.
   std::size_t add(Step step);
   bool is_too_long() const { return steps_.size() >= Workload::kMaxSteps || before_ > Workload::kMaxBefore; }
   std::vector<Step>& steps() { return steps_; }
@@ -39,7 +39,7 @@ class StepList {
 
 struct Pattern {
   std::string_view name;
-  std::string_view members;  ///< that it knows beside those of every job, with spaces between them
+  std::string_view members;  ///< that it knows beside every job's, with spaces between them
   Operation operation{};     ///< where the job does not say
   bool may_read = false;     ///< no step waits for data at the side that a READ leaves in the dark
   void (*make)(const PatternInput& input, StepList& list) = nullptr;

@@ -16,7 +16,7 @@ struct Title {
 };
 
 std::string text_report(const Title& title, const Outcome& outcome);
-/// One object; EXPERIMENTS.md describes it. The same experiment gives the same text, but for "seconds".
+/// One object; EXPERIMENTS.md describes it. The same experiment gives the same text, except for "seconds".
 std::string json_report(const Title& title, const Outcome& outcome);
 
 }  // namespace urnic::experiment

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "nic/engine/engine.h"
 #include "tools/simulation/seeds/traffic/host.h"
@@ -34,7 +33,7 @@ std::optional<std::string> find_connections(Host& host) {
 
 }  // namespace
 
-void take_down(Scene& scene, FramePool& frames) {
+void take_down(Scene& scene) {
   for (Machine& machine : scene.machines) {
     const std::string host(1, name(machine.host->id()));
     scene.referee.complain_if("leak", find_connections(*machine.host), host);
@@ -42,14 +41,8 @@ void take_down(Scene& scene, FramePool& frames) {
     scene.referee.complain_if("leak", machine.host->tear_down(), host);
     // Destroying may send a last word, but touches no memory.
     scene.referee.complain_if("memory", machine.host->memory().check(), host);
-    for (Frame* const frame : std::exchange(machine.host->attachment().inbox, {})) frames.give_back(frame);
   }
   scene.machines.clear();
-  while (!scene.events.is_empty()) {
-    if (Frame* const frame = scene.events.take().frame; frame != nullptr) frames.give_back(frame);
-  }
-  if (frames.outstanding() == 0) return;
-  scene.referee.complain("leak", fmt::format("{} frames were never given back", frames.outstanding()));
 }
 
 }  // namespace urnic::sim

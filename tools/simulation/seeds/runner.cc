@@ -86,9 +86,8 @@ bool is_excluded(CoverageEvent event, const RunnerOptions& options) {
 
 std::vector<std::string_view> uncovered(const Coverage& coverage, const RunnerOptions& options) {
   std::vector<std::string_view> names;
-  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
-    const auto event = static_cast<CoverageEvent>(i);
-    if (coverage.count(event) == 0 && !is_excluded(event, options)) names.push_back(name_of(event));
+  for (const auto& [event, name] : kCoverageEvents) {
+    if (coverage.count(event) == 0 && !is_excluded(event, options)) names.push_back(name);
   }
   return names;
 }
@@ -104,9 +103,8 @@ struct Report {
 };
 
 void print_text(const Report& report, std::FILE* out) {
-  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
-    fmt::print(out, "{:>12}  {}\n", report.coverage.count(static_cast<CoverageEvent>(i)),
-               name_of(static_cast<CoverageEvent>(i)));
+  for (const auto& [event, name] : kCoverageEvents) {
+    fmt::print(out, "{:>12}  {}\n", report.coverage.count(event), name);
   }
   for (const std::string_view name : report.uncovered) {
     fmt::print(out, "FAILED: in all these seeds there was not one: {}\n", name);
@@ -132,9 +130,8 @@ void print_json(const RunnerOptions& options, const Report& report, std::FILE* o
                                 {"time_ns", failed.failure.time.time_since_epoch().count()},
                                 {"options", Options::draw(failed.run.seed, failed.run.forced).to_string()}});
   }
-  for (std::size_t i = 0; i < transport::count_of<CoverageEvent>(); ++i) {
-    json["coverage"][std::string(name_of(static_cast<CoverageEvent>(i)))] =
-        report.coverage.count(static_cast<CoverageEvent>(i));
+  for (const auto& [event, name] : kCoverageEvents) {
+    json["coverage"][std::string(name)] = report.coverage.count(event);
   }
   json["least_seeds_for_coverage"] = kEnoughSeedsForCoverage;
   json["uncovered"] = report.uncovered;

@@ -32,7 +32,7 @@ struct RunnerOptions {
   std::uint64_t max_failures = 10;
 };
 
-/// What became of one seed.
+/// How one seed ended.
 struct SeedResult {
   std::optional<Failure> failure;
   Coverage coverage;

@@ -27,7 +27,7 @@ World::World(const Options& options)
       referee_(clock_),
       liveness_(options_, clock_, referee_),
       observer_(clock_, referee_, options_.all_pairs() + 1, options_.frame_lateness()),
-      network_(options_, clock_, events_, frames_),
+      network_(options_, clock_, events_),
       application_random_(options_.seed, Stream::kApplication),
       schedule_random_(options_.seed, Stream::kSchedule),
       scene_{.options = options_,
@@ -38,7 +38,7 @@ World::World(const Options& options)
              .coverage = coverage_,
              .random = application_random_} {
   for (std::uint32_t i = 0; i < options_.hosts; ++i) {
-    auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, frames_, observer_);
+    auto host = std::make_unique<Host>(host_id(i), options_, plans_, clock_, network_, observer_);
     auto volatile_key = std::make_unique<VolatileKey>(*host);
     std::vector<std::unique_ptr<SharedReceives>> shared_receives;
     for (std::size_t number = 0; number < kSharedQueues; ++number) {
@@ -100,7 +100,7 @@ std::optional<Failure> World::run() {
   if (!referee_.failure()) {
     clock_.run_by_itself(microseconds(50));
     traffic_.clear();
-    take_down(scene_, frames_);
+    take_down(scene_);
   }
   if (referee_.failure() && referee_.failure()->oracle == "liveness") {
     Failure failure = *referee_.failure();
@@ -155,7 +155,7 @@ bool World::step() {
   return true;
 }
 
-void World::handle(const Event& event) {
+void World::handle(Event event) {
   switch (event.kind) {
     case Event::Kind::kDeliver: {
       Machine& machine = scene_.machine(event.host);
@@ -164,11 +164,11 @@ void World::handle(const Event& event) {
       if (attachment.inbox.empty()) {
         machine.run_at = std::min(machine.run_at, clock_.now() + options_.poll_delay);
       }
-      attachment.inbox.push_back(event.frame);
+      attachment.inbox.push_back(std::move(event.frame));
       return;
     }
     case Event::Kind::kEnter:
-      return network_.path().enter(event.host, event.frame);
+      return network_.path().enter(event.host, std::move(event.frame));
     case Event::Kind::kPostSends:
     case Event::Kind::kPostReceives:
     case Event::Kind::kPairStep:
@@ -302,7 +302,7 @@ void World::judge_end() {
     if (!options_.is_peaceful()) continue;
     for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
                                   Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
-      // What came behind a packet that found no receive is held: it is reported, and may be sent again before that.
+      // What came after a packet that found no receive is held: it is reported, and may be sent again before that.
       const bool is_of_gap =
           counter == Counter::kDuplicateRequest || counter == Counter::kPacketSequenceError;
       if (is_of_gap && options_.any_repeats_selectively()) continue;

@@ -52,7 +52,7 @@ class World {
   void begin();
   /// Advances to the next thing that happens and does it; false when there is nothing any more.
   bool step();
-  void handle(const Event& event);
+  void handle(Event event);
   void run_host(HostId host);
   void poll_completions(HostId host);
   void deregister(HostId host);
@@ -71,9 +71,8 @@ class World {
 
   Options options_;
   Plans plans_;
-  SimClock clock_;
+  kernel::Clock clock_;
   EventQueue events_;
-  FramePool frames_;
   Coverage coverage_;
   Referee referee_;
   Liveness liveness_;
@@ -83,8 +82,8 @@ class World {
   Random schedule_random_;
   Scene scene_;
   std::vector<std::unique_ptr<Traffic>> traffic_;
-  Traffic* connections_ = nullptr;  // that of them which uses rdma_cm, if there is one
-  std::vector<PairDriver*> pairs_;  // those of them that are connected pairs
+  Traffic* connections_ = nullptr;  // the one that uses rdma_cm, if there is one
+  std::vector<PairDriver*> pairs_;  // the ones that are connected pairs
   std::uint64_t steps_ = 0;
 };
 

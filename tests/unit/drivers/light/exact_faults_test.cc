@@ -9,7 +9,7 @@
 #include "drivers/fault/fault_port.h"
 #include "tests/support/lost_identification.h"
 #include "tests/unit/drivers/light/roce_frames.h"
-#include "tests/unit/nic/manual_clock.h"
+#include "tools/simulation/kernel/clock.h"
 
 namespace urnic::drivers::test::exact_faults {
 namespace {
@@ -71,7 +71,7 @@ struct Rig {
     return outside->sent.at(0);
   }
 
-  nic::ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   std::shared_ptr<FakePort::Outside> outside;
   std::vector<std::string> told;
   std::unique_ptr<FaultPort> port;

@@ -8,14 +8,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "nic/port/packet_port.h"
+#include "tools/simulation/kernel/virtual_port.h"
 #include "transport/wire/address.h"
 
 namespace urnic::drivers::test {
@@ -47,11 +46,11 @@ inline Bytes sent_frame(std::uint8_t n, std::size_t size = 64) {
   return frame_between(kPeerMac, kOwnMac, size, n);
 }
 
-class FakePort final : public nic::PacketPort {
+class FakePort final : public kernel::VirtualPort {
  public:
   /// What the test sees of it. Outlives the port if the test keeps it.
   struct Outside {
-    std::deque<Bytes> to_receive;
+    kernel::Inbox to_receive;
     std::vector<Bytes> sent;
     std::size_t room = ~std::size_t{0};  ///< frames that it still takes
     std::size_t flushes = 0;
@@ -72,27 +71,19 @@ class FakePort final : public nic::PacketPort {
   };
 
   explicit FakePort(std::shared_ptr<Outside> outside, std::size_t max_frame_bytes = 2000)
-      : outside_(std::move(outside)), room_(max_frame_bytes) {}
+      : VirtualPort(outside->to_receive, max_frame_bytes), outside_(std::move(outside)) {}
 
   nic::Medium medium() const override { return outside_->medium; }
-  std::size_t receive(std::span<nic::ReceivedFrame> frames) override {
-    given_.clear();
-    while (given_.size() < frames.size() && !outside_->to_receive.empty()) {
-      given_.push_back(std::move(outside_->to_receive.front()));
-      outside_->to_receive.pop_front();
-    }
-    std::copy(given_.begin(), given_.end(), frames.begin());
-    return given_.size();
-  }
   bool is_awaiting_turn_of(const Mac& station) override { return station == outside_->station_without_turn; }
   void note_poller(std::uint32_t processor) override { outside_->poller = processor; }
   bool has_poller_on(std::uint32_t processor) const override { return processor == outside_->poller_of_peer; }
   nic::Room reserve_to(const Mac&) override {
     if (outside_->room == 0) return {};
-    return outside_->is_shared_memory ? nic::Room::without_icrc(room_) : nic::Room(room_);
+    return outside_->is_shared_memory ? nic::Room::without_icrc(room()) : nic::Room(room());
   }
   void commit(std::size_t length) override {
-    outside_->sent.emplace_back(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(length));
+    const auto frame = room().first(length);
+    outside_->sent.emplace_back(frame.begin(), frame.end());
     --outside_->room;
   }
   void commit_without_icrc(std::size_t length) override {
@@ -102,7 +93,6 @@ class FakePort final : public nic::PacketPort {
   void flush() override { ++outside_->flushes; }
   bool is_drained() override { return outside_->is_drained; }
   void write_out() override { ++outside_->written_out; }
-  std::size_t max_frame_bytes() const override { return room_.size(); }
   int wake_fd() const override { return outside_->wake_fd; }
   bool arm() override {
     outside_->is_armed = true;
@@ -121,8 +111,6 @@ class FakePort final : public nic::PacketPort {
 
  private:
   std::shared_ptr<Outside> outside_;
-  Bytes room_;
-  std::vector<Bytes> given_;
 };
 
 /// Sends `frame`; false when the port has no room.

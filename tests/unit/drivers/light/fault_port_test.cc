@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "tests/unit/drivers/light/fake_port.h"
-#include "tests/unit/nic/manual_clock.h"
+#include "tools/simulation/kernel/clock.h"
 
 namespace urnic::drivers::test {
 namespace {
@@ -34,7 +34,7 @@ struct Rig {
     return receive(port, most);
   }
 
-  nic::ManualClock clock;
+  kernel::Clock clock{std::chrono::hours(1)};
   std::shared_ptr<FakePort::Outside> outside;
   FaultPort port;
 };

@@ -20,7 +20,7 @@
 #include "tests/support/pcap_file.h"
 #include "tests/unit/drivers/light/fake_port.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
-#include "tests/unit/nic/manual_clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "transport/wire/byte_order.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc.h"
@@ -110,7 +110,7 @@ TEST_F(IpMediumPorts, RecordsWhatComesFromOtherNicsWithTheSameAddress) {
 }
 
 TEST_F(IpMediumPorts, HurtsPacketsBehindTheirUdpHeaderOnly) {
-  const nic::ManualClock clock;
+  const kernel::Clock clock;
   FaultPort port(std::make_unique<FakePort>(outside_),
                  FaultSpec::parse("corrupt=1,truncate=0.5,seed=3").value(), clock);
   for (const Gid& peer : {kPeer, Gid::parse("fd00::2").value()}) {

@@ -152,8 +152,8 @@ TEST_F(NetworkSwitchTest, DropsAndCountsWhatAHostHasNoRoomFor) {
 }
 
 TEST_F(NetworkSwitchTest, DropsAndCountsWhatIsNoFrame) {
-  ends_[0]->to_receive.emplace_back(13);
-  ends_[0]->to_receive.emplace_back();
+  ends_[0]->to_receive.emplace_back(Bytes(13));
+  ends_[0]->to_receive.emplace_back(Bytes());
   ends_[0]->to_receive.push_back(frame_between(station(1), kBroadcast, 60, 0));
   run_until(10ms);
   EXPECT_THAT(sent(), ElementsAre(0, 0, 0));

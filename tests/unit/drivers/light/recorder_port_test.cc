@@ -11,6 +11,7 @@
 #include "tests/support/value_of.h"
 #include "tests/unit/drivers/light/fake_port.h"
 #include "tests/unit/drivers/light/temporary_folder.h"
+#include "tools/simulation/kernel/clock.h"
 
 namespace urnic::drivers::test {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class FakeClock final : public nic::Clock {
- public:
-  transport::Time now() const override { return time; }
-  transport::Time time{77s};
-};
 
 class RecorderPortTest : public testing::Test {
  protected:
@@ -42,7 +37,7 @@ class RecorderPortTest : public testing::Test {
 
   TemporaryFolder folder_;
   std::string path_ = folder_.file("capture.pcap");
-  FakeClock clock_;
+  kernel::Clock clock_{77s};
   std::shared_ptr<FakePort::Outside> outside_ = std::make_shared<FakePort::Outside>();
   std::unique_ptr<RecorderPort> port_;
 };
@@ -68,7 +63,7 @@ TEST_F(RecorderPortTest, WantsWholeFrames) {
 TEST_F(RecorderPortTest, WritesTheTimeOfTheClockOnTheWallClocksScale) {
   const auto before = std::chrono::system_clock::now().time_since_epoch();
   send(*port_, sent_frame(1));
-  clock_.time += 1'000'000'007ns;
+  clock_.advance(1'000'000'007ns);
   send(*port_, sent_frame(2));
   port_.reset();
   const auto frames = urnic::test::read_pcap(path_).value();
@@ -91,10 +86,10 @@ TEST_F(RecorderPortTest, RecordsFramesToItselfOnce) {
 
 TEST_F(RecorderPortTest, WritesOutAtFlushAfterAHundredMillisecondsAndNotBefore) {
   send(*port_, sent_frame(1));
-  clock_.time += 99ms;
+  clock_.advance(99ms);
   port_->flush();
   EXPECT_EQ(recorded().size(), 0u);
-  clock_.time += 1ms;
+  clock_.advance(1ms);
   port_->flush();
   EXPECT_EQ(recorded().size(), 1u);
   send(*port_, sent_frame(2));

@@ -45,12 +45,12 @@ class Explanation : public ::testing::Test {
 
   /// A queue pair of a() that believes to have a peer at `address`.
   void connect_to(const Gid& address, std::uint8_t source_gid_index = 1) {
-    QueuePair& qp = pair.a().add_queue_pair();
-    QpAttributes rtr = DevicePair::rtr_attributes(pair.b(), transport::QpNumber{0x123456});
-    rtr.address = AddressVector{.destination = address, .source_gid_index = source_gid_index};
-    EXPECT_TRUE(qp.modify(DevicePair::init_attributes()));
-    EXPECT_TRUE(qp.modify(rtr));
-    EXPECT_TRUE(qp.modify(DevicePair::rts_attributes({.ack_timeout = 10, .retry_count = 2})));
+    connect_to(pair.a().add_queue_pair(), {.destination = address, .source_gid_index = source_gid_index});
+  }
+  static void connect_to(QueuePair& qp, const AddressVector& address) {
+    EXPECT_TRUE(kernel::connect(
+        qp,
+        {.address = address, .peer_qp = transport::QpNumber{0x123456}, .ack_timeout = 10, .retry_count = 2}));
   }
 
   void bring_up(QueuePair& qp, const Host& peer_host, transport::QpNumber peer, const Difference& difference,
@@ -361,12 +361,7 @@ TEST_F(Explanation, SaysThatTheMemoryOfADatagramIsNotRegistered) {
   QpCreateAttributes attributes = pair.a().default_attributes();
   attributes.type = QpType::kUd;
   QueuePair& qp = pair.a().add_queue_pair(attributes);
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kInit,
-                         .pkey_index = std::uint16_t{0},
-                         .port = std::uint8_t{1},
-                         .qkey = 1}));
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive}));
-  EXPECT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend, .send_psn = transport::Psn(0)}));
+  EXPECT_TRUE(kernel::connect(qp, {.qkey = 1}));
   const auto handle = pair.a().device().create_address_handle(
       pair.a().pd(), {.destination = pair.b().gid(), .source_gid_index = 1});
   ASSERT_TRUE(handle);
@@ -438,12 +433,8 @@ TEST_F(Explanation, IsGivenAgainOnceTheQueuePairWasChanged) {
     pair.a().post_send(2, 0, 64);
     pair.pass(3s);
     expect(pair.a(), Cause::kNobodyHasAddress, {"wr_id 1"});
-    QpAttributes rtr = DevicePair::rtr_attributes(pair.b(), transport::QpNumber{0x123456});
-    rtr.address = AddressVector{.destination = Gid::from_ipv4({{10, 0, 0, 9}}), .source_gid_index = 1};
     EXPECT_TRUE(pair.a().qp().modify({.state = transport::QpState::kReset}));
-    EXPECT_TRUE(pair.a().qp().modify(DevicePair::init_attributes()));
-    EXPECT_TRUE(pair.a().qp().modify(rtr));
-    EXPECT_TRUE(pair.a().qp().modify(DevicePair::rts_attributes({.ack_timeout = 10, .retry_count = 2})));
+    connect_to(pair.a().qp(), {.destination = Gid::from_ipv4({{10, 0, 0, 9}}), .source_gid_index = 1});
   }
 }
 

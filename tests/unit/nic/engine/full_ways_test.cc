@@ -51,13 +51,10 @@ class FullWaysTest : public testing::Test {
   }
 
   /// The index of a queue pair of A that is connected with the third station, which has the number 77 there.
-  std::size_t connect_to_third(const ConnectOptions& options = {}) {
-    QueuePair& qp = pair.a().add_queue_pair();
-    QpAttributes rtr = DevicePair::rtr_attributes(pair.b(), QpNumber{77}, options);
-    rtr.address->destination = Gid::from_ipv4(kThirdAddress);
-    EXPECT_TRUE(qp.modify(DevicePair::init_attributes()));
-    EXPECT_TRUE(qp.modify(rtr));
-    EXPECT_TRUE(qp.modify(DevicePair::rts_attributes(options)));
+  std::size_t connect_to_third(DevicePair::ConnectOptions options = {}) {
+    options.address = {.destination = Gid::from_ipv4(kThirdAddress), .source_gid_index = 1};
+    options.peer_qp = QpNumber{77};
+    EXPECT_TRUE(kernel::connect(pair.a().add_queue_pair(), options));
     pair.settle();
     pair.wire.deliver(0, arp_reply_of_the_third());
     pair.settle();
@@ -167,12 +164,11 @@ TEST_F(FullWaysTest, ServeThoseThatWaitInTurn) {
   for (std::size_t i = 0; i < kQps; ++i) qps.push_back(connect_to_third());
   for (const std::size_t each : qps) {
     // They are told apart by their peer's number.
-    QpAttributes rtr = DevicePair::rtr_attributes(pair.b(), QpNumber{static_cast<std::uint32_t>(100 + each)});
-    rtr.address->destination = Gid::from_ipv4(kThirdAddress);
+    const QpNumber peer{static_cast<std::uint32_t>(100 + each)};
     ASSERT_TRUE(pair.a().qp(each).modify({.state = QpState::kReset}));
-    ASSERT_TRUE(pair.a().qp(each).modify(DevicePair::init_attributes()));
-    ASSERT_TRUE(pair.a().qp(each).modify(rtr));
-    ASSERT_TRUE(pair.a().qp(each).modify(DevicePair::rts_attributes()));
+    ASSERT_TRUE(kernel::connect(
+        pair.a().qp(each),
+        {.address = {.destination = Gid::from_ipv4(kThirdAddress), .source_gid_index = 1}, .peer_qp = peer}));
   }
   pair.wire.ways[kThird] = {};
   for (const std::size_t each : qps) pair.a().post(write(each), 0, 100'000, each);
@@ -252,12 +248,7 @@ class FullWaysOfDatagramsTest : public FullWaysTest {
       QpCreateAttributes attributes = pair.a().default_attributes();
       attributes.type = QpType::kUd;
       QueuePair& qp = pair.a().add_queue_pair(attributes);
-      EXPECT_TRUE(qp.modify({.state = QpState::kInit,
-                             .pkey_index = std::uint16_t{0},
-                             .port = std::uint8_t{1},
-                             .qkey = kAnyQkey}));
-      EXPECT_TRUE(qp.modify({.state = QpState::kReadyToReceive}));
-      EXPECT_TRUE(qp.modify({.state = QpState::kReadyToSend, .send_psn = transport::Psn(7)}));
+      EXPECT_TRUE(kernel::connect(qp, {.qkey = kAnyQkey}));
     }
     to_b = handle_for(pair.b().gid());
     to_third = handle_for(Gid::from_ipv4(kThirdAddress));

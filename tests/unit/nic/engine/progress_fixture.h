@@ -16,19 +16,22 @@
 
 #include "drivers/loopback/loopback_port.h"
 #include "nic/device/device.h"
+#include "nic/port/port_around.h"
 #include "nic/queues/post_run.h"
 #include "tests/unit/nic/device_pair.h"
+#include "tools/simulation/kernel/addresses.h"
+#include "tools/simulation/kernel/connect.h"
 
 namespace urnic::nic {
 
-/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back,
-/// and may have no descriptor to wait for.
-class CountedPort final : public PacketPort {
+/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back, and may have no descriptor to wait
+/// for.
+class CountedPort final : public PortAround {
  public:
   CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,
               std::atomic<int>& sends, std::atomic<int>& notes, const std::atomic<bool>& doubles,
               const std::atomic<bool>& is_deaf)
-      : port_(std::move(port)),
+      : PortAround(std::move(port)),
         has_wake_fd_(has_wake_fd),
         receives_(receives),
         sends_(sends),
@@ -38,29 +41,23 @@ class CountedPort final : public PacketPort {
   std::size_t receive(std::span<ReceivedFrame> frames) override {
     ++receives_;
     if (is_deaf_) return 0;
-    std::size_t count = port_->receive(frames);
+    std::size_t count = inner().receive(frames);
     if (doubles_ && count > 0 && count < frames.size()) frames[count++] = frames[0];
     return count;
   }
-  Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
+  bool may_hold_frames() const override { return !is_deaf_ && inner().may_hold_frames(); }
   void commit(std::size_t length) override {
     ++sends_;
-    port_->commit(length);
+    inner().commit(length);
   }
-  void flush() override { port_->flush(); }
   void note_poller(std::uint32_t) override { ++notes_; }
-  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
-  int wake_fd() const override { return has_wake_fd_ ? port_->wake_fd() : -1; }
-  bool arm() override { return has_wake_fd_ && port_->arm(); }
-  transport::Time next_due() const override { return port_->next_due(); }
+  int wake_fd() const override { return has_wake_fd_ ? inner().wake_fd() : -1; }
+  bool arm() override { return has_wake_fd_ && inner().arm(); }
   void disarm() override {
-    if (has_wake_fd_) port_->disarm();
+    if (has_wake_fd_) inner().disarm();
   }
-  Statistics statistics() const override { return port_->statistics(); }
-  std::string description() const override { return "counted"; }
 
  private:
-  std::unique_ptr<PacketPort> port_;
   bool has_wake_fd_;
   std::atomic<int>& receives_;
   std::atomic<int>& sends_;
@@ -113,9 +110,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
   }
 
   static DeviceConfig config() {
-    DeviceConfig config;
-    config.mac = kMac;
-    config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
+    DeviceConfig config = kernel::config_of(0);
     config.progress = GetParam().progress;
     config.seed = 1;
     return config;
@@ -126,20 +121,11 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
         std::move(loopback), GetParam().has_wake_fd, receives_, sends_, notes_, doubles_, is_deaf_));
   }
   static void connect(QueuePair& qp, const QueuePair& peer, const transport::wire::Gid& gid) {
-    ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
-    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToReceive,
-                           .address = AddressVector{.destination = gid, .source_gid_index = 1},
-                           .path_mtu = transport::PathMtu::k1024,
-                           .destination_qp = peer.number(),
-                           .receive_psn = transport::Psn(5),
-                           .max_responder_resources = std::uint8_t{1},
-                           .min_rnr_timer = std::uint8_t{1}}));
-    ASSERT_TRUE(qp.modify({.state = transport::QpState::kReadyToSend,
-                           .send_psn = transport::Psn(5),
-                           .max_reads_in_flight = std::uint8_t{1},
-                           .ack_timeout = std::uint8_t{12},
-                           .retry_count = std::uint8_t{7},
-                           .rnr_retry = std::uint8_t{7}}));
+    ASSERT_TRUE(kernel::connect(qp, {.address = {.destination = gid, .source_gid_index = 1},
+                                     .peer_qp = peer.number(),
+                                     .max_reads_in_flight = 1,
+                                     .min_rnr_timer = 1,
+                                     .ack_timeout = 12}));
   }
 
   transport::Sge sge(std::size_t offset) const {
@@ -175,7 +161,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
     std::atomic<std::uint64_t> ticks_{0};
   };
 
-  static constexpr transport::wire::Mac kMac{{0x02, 0, 0, 0, 0, 1}};
+  static constexpr transport::wire::Mac kMac = kernel::mac_of(0);
   Clock clock_;
   std::atomic<int> receives_{0};  // looks for frames
   std::atomic<int> sends_{0};     // frames

@@ -143,26 +143,12 @@ TEST_P(ProgressThreadTest, WakesUpForATimer) {
                                       .send_queue = ends_[0].queue.get(),
                                       .receive_queue = ends_[0].queue.get()})
                           .value());
-  connect(*qp, *ends_[1].qp, *device_.gids().at(1));
   ends_[0].queue->request_notification(false);
-  // The other end of this one is connected to another queue pair and knows nothing of these PSNs... it drops
-  // nothing, so use a number that does not exist.
-  ASSERT_TRUE(qp->modify({.state = transport::QpState::kReset}));
-  ASSERT_TRUE(qp->modify(DevicePair::init_attributes()));
-  QpAttributes rtr{.state = transport::QpState::kReadyToReceive,
-                   .address = AddressVector{.destination = *device_.gids().at(1), .source_gid_index = 1},
-                   .path_mtu = transport::PathMtu::k1024,
-                   .destination_qp = transport::QpNumber{5},
-                   .receive_psn = transport::Psn(5),
-                   .max_responder_resources = std::uint8_t{1},
-                   .min_rnr_timer = std::uint8_t{1}};
-  ASSERT_TRUE(qp->modify(rtr));
-  ASSERT_TRUE(qp->modify({.state = transport::QpState::kReadyToSend,
-                          .send_psn = transport::Psn(5),
-                          .max_reads_in_flight = std::uint8_t{1},
-                          .ack_timeout = std::uint8_t{10},
-                          .retry_count = std::uint8_t{2},
-                          .rnr_retry = std::uint8_t{7}}));
+  constexpr transport::QpNumber kNotThere{5};
+  ASSERT_TRUE(kernel::connect(*qp, {.address = {.destination = *device_.gids().at(1), .source_gid_index = 1},
+                                    .peer_qp = kNotThere,
+                                    .ack_timeout = 10,
+                                    .retry_count = 2}));
   ASSERT_EQ(QueuePair::SendBatch(*qp).post({.wr_id = 9, .signaled = true}, {}), PostStatus::kPosted);
   ASSERT_EQ(ends_[0].channel.wait().value(), ends_[0].queue.get());
   std::array<Completion, 1> completion;

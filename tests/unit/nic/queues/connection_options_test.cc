@@ -17,9 +17,7 @@ class ConnectionOptionsTest : public testing::Test {
  protected:
   static Recovery recovery_of(QueuePair& qp) { return qp.endpoint().config().recovery; }
   void connect() {
-    ASSERT_TRUE(qp.modify(DevicePair::init_attributes()));
-    ASSERT_TRUE(qp.modify(DevicePair::rtr_attributes(pair.b(), transport::QpNumber{0x11})));
-    ASSERT_TRUE(qp.modify(DevicePair::rts_attributes()));
+    ASSERT_TRUE(kernel::connect(qp, DevicePair::to_peer(pair.b(), transport::QpNumber{0x11})));
   }
 
   DevicePair pair{{.recovery = Recovery::kSelectiveRepeat}};

@@ -269,7 +269,7 @@ TEST_F(QueuePairTest, BelievesTheGivenCurrentStateOnlyWhenItIsTheState) {
 }
 
 TEST_F(QueuePairTest, TellsWhatItWasTold) {
-  pair.connect({.first_psn = transport::Psn(1234)});
+  pair.connect({.send_psn = transport::Psn(1234), .receive_psn = transport::Psn(1234)});
   const QpAttributes told = pair.a().qp().query();
   EXPECT_EQ(told.state, QpState::kReadyToSend);
   EXPECT_EQ(told.access, Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic);

@@ -1,18 +1,17 @@
-// What peers are told when a program ends and has destroyed nothing.
+// What a program that ends and has destroyed nothing tells its peers.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <span>
-#include <string>
 #include <utility>
 
 #include "drivers/loopback/loopback_port.h"
-#include "nic/clock.h"
+#include "nic/port/port_around.h"
 #include "tests/unit/nic/rdma_cm/cm_pair.h"
 #include "tests/unit/nic/rdma_cm/ignored_signal.h"
+#include "tools/simulation/kernel/clock.h"
 #include "transport/time.h"
 
 namespace urnic::nic::rdma_cm {
@@ -79,38 +78,17 @@ TEST_F(Farewell, RejectsARequestThatStillWaitsForItsListener) {
   EXPECT_EQ(active.take(EventType::kRejected).status, 8);
 }
 
-/// A loopback whose other side takes frames late: is_drained() is false until its third call.
-class SlowPort final : public PacketPort {
+/// A loopback whose other side takes frames late: only when the NIC asks for the third time whether it has.
+class SlowPort final : public PortAround {
  public:
   static constexpr int kLate = 3;
 
   SlowPort(std::unique_ptr<PacketPort> port, std::atomic<int>& questions)
-      : port_(std::move(port)), questions_(questions) {}
-  std::size_t receive(std::span<ReceivedFrame> frames) override { return port_->receive(frames); }
-  Room reserve_to(const transport::wire::Mac& destination) override { return port_->reserve_to(destination); }
-  void commit(std::size_t length) override { port_->commit(length); }
-  void flush() override { port_->flush(); }
-  bool is_drained() override { return ++questions_ >= kLate && port_->is_drained(); }
-  std::size_t max_frame_bytes() const override { return port_->max_frame_bytes(); }
-  int wake_fd() const override { return port_->wake_fd(); }
-  bool arm() override { return port_->arm(); }
-  void disarm() override { port_->disarm(); }
-  Statistics statistics() const override { return port_->statistics(); }
-  std::string description() const override { return "slow"; }
+      : PortAround(std::move(port)), questions_(questions) {}
+  bool is_drained() override { return ++questions_ >= kLate && inner().is_drained(); }
 
  private:
-  std::unique_ptr<PacketPort> port_;
   std::atomic<int>& questions_;
-};
-
-/// Stands still between leaps, so that no load of the machine makes a test late.
-class LeapingClock final : public Clock {
- public:
-  transport::Time now() const override { return transport::Time{} + time_.load(); }
-  void leap(transport::Duration by) { time_ = time_.load() + by; }
-
- private:
-  std::atomic<transport::Duration> time_{1h};
 };
 
 // A program may have sent nothing but messages for a while.
@@ -119,7 +97,7 @@ TEST(FarewellOfAThread, WaitsUntilTheMessagesAreTaken) {
   config.mac = {{2, 0, 0, 0, 0, 1}};
   config.ipv4 = Ipv4Interface{.address = {{10, 0, 0, 1}}};
   config.seed = 1;
-  LeapingClock clock;
+  kernel::Clock clock{1h};  // no load of the machine makes this test late
   std::atomic<int> questions = 0;
   Device device(config, clock, [&]() {
     return Result<OpenedPort, Error>(std::make_unique<SlowPort>(
@@ -128,7 +106,7 @@ TEST(FarewellOfAThread, WaitsUntilTheMessagesAreTaken) {
   ASSERT_TRUE(device.start());
   constexpr int kMoreThanAnnouncements = 10;
   for (int i = 0; i < kMoreThanAnnouncements; ++i) {
-    clock.leap(10s);
+    clock.advance(10s);
     const std::lock_guard guard(device.engine());  // the NIC's own thread may hold it
     while (device.engine().pipeline().run(clock.now()).worked) {
     }

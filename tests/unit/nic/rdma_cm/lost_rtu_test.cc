@@ -44,10 +44,9 @@ class LostRtu : public CmTest {
   static void bring_up(Program& program, IdNumber id, QueuePair& qp, const Host& peer) {
     const QpSettings settings =
         program.cm().init_qp_attributes(program.channel(), id, QpState::kReadyToSend).value();
-    EXPECT_TRUE(qp.modify(DevicePair::init_attributes()));
-    EXPECT_TRUE(
-        qp.modify(DevicePair::rtr_attributes(peer, settings.peer, {.first_psn = settings.receive_psn})));
-    EXPECT_TRUE(qp.modify(DevicePair::rts_attributes({.first_psn = settings.send_psn})));
+    EXPECT_TRUE(kernel::connect(
+        qp, DevicePair::to_peer(peer, settings.peer,
+                                {.send_psn = settings.send_psn, .receive_psn = settings.receive_psn})));
   }
 
   IdNumber active_id{};

@@ -183,7 +183,7 @@ FlowObserver::Complaint FlowObserver::begin_message(const WireView& packet) {
   return std::nullopt;
 }
 
-// Each request but the last asks for whole packets, so that the PSNs are those of one request for all.
+// Each request but the last asks for whole packets, so that the PSNs are as with one request for all.
 FlowObserver::Complaint FlowObserver::go_on_with_read(const WireView& packet) {
   const Message& before = messages_.back();
   const bool goes_on = packet.kind == PacketKind::kReadRequest && packet.rkey == before.rkey &&
@@ -285,7 +285,7 @@ void FlowObserver::on_response_taken(const WireView& packet, Time now) {
     if (selective_) selective_->requester.on_acknowledged(acknowledged_);
     reads_in_flight_ -= acknowledged_ == message->end ? 1 : 0;
     made_progress(now);
-    // What was acknowledged behind this answer while it was missing.
+    // What was acknowledged after this answer while it was missing.
     if (selective_) pass_to(selective_->requester.told(), now);
   } else if (packet.is_ack()) {
     acknowledge_before(psn + 1, now);

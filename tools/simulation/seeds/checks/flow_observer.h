@@ -10,7 +10,7 @@
 
 #include "tools/simulation/seeds/checks/selective_requester.h"
 #include "tools/simulation/seeds/checks/selective_responder.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "transport/qp_config.h"
 
@@ -183,7 +183,7 @@ class FlowObserver {
   std::uint64_t data_in_flight_ = 0;
   std::uint64_t reads_in_flight_ = 0;  // and everything else that has a response
   std::deque<Posted> posted_;          // messages that were posted and not begun
-  std::uint32_t read_rest_ = 0;        // bytes of the newest READ that were not asked for
+  std::uint32_t read_rest_ = 0;        // bytes of the newest READ that no request has asked for
   bool is_draining_ = false;           // none of those may be
   std::uint64_t since_ack_request_ = 0;
   Attempts attempts_;

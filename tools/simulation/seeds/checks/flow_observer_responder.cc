@@ -39,7 +39,7 @@ void FlowObserver::on_request_taken(const WireView& packet, Time now) {
   }
   if (psn < before) {
     // It may have had no receive for this packet the first time, and never have come to say so; then it has
-    // this one now and nothing of what came behind the first one.
+    // this one now and nothing of what came after the first one.
     if (needs_receive(packet) && psn >= answered_) least_expected_ = std::min(least_expected_, psn + 1);
     ++counts_.duplicate_requests;
     const bool is_read = packet.kind == PacketKind::kReadRequest;
@@ -59,7 +59,7 @@ void FlowObserver::note_pending_acknowledgement(const WireView& request, std::ui
 
 FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, Time now) {
   const std::uint64_t psn = extend(packet.psn);
-  // A NAK says that it has not what it was asked about, nor anything behind it.
+  // A NAK says that it has not what it was asked about, nor anything after it.
   const bool settles =
       packet.is_ack() ? psn >= acknowledgement_pending_of_ : packet.kind == PacketKind::kAcknowledge;
   if (settles) acknowledgement_pending_since_ = transport::kNever;
@@ -89,7 +89,7 @@ FlowObserver::Complaint FlowObserver::on_selective_nak_sent(const WireView& pack
                                                             Time now) {
   ++counts_.selective_naks;
   if (!selective_) return "a selective NAK on a connection that goes back N";
-  if (!packet.is_sequence_nak()) return "a selective NAK whose syndrome is not that of a PSN sequence error";
+  if (!packet.is_sequence_nak()) return "a selective NAK whose syndrome is not a PSN sequence error's";
   if (auto complaint = check_answered_before(psn)) return complaint;
   if (auto complaint = selective_->responder.on_selective_nak(packet, psn, now)) return complaint;
   expected_ = answered_ = psn;
@@ -164,7 +164,7 @@ FlowObserver::Complaint FlowObserver::on_nak_sent(const WireView& packet, std::u
     nak_out_ = psn;
     return std::nullopt;
   }
-  // The packet was taken and refused, and so was everything behind it.
+  // The packet was taken and refused, and so was everything after it.
   if (psn == expected_) return "refused a packet that it cannot have";
   expected_ = answered_ = psn;
   least_expected_ = kNone;

@@ -2,7 +2,7 @@
 // talking.
 #pragma once
 
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/core/referee.h"
 #include "tools/simulation/seeds/scenario/options.h"
 
@@ -10,7 +10,7 @@ namespace urnic::sim {
 
 class Liveness {
  public:
-  Liveness(const Options& options, const SimClock& clock, Referee& referee)
+  Liveness(const Options& options, const kernel::Clock& clock, Referee& referee)
       : options_(options), clock_(clock), referee_(referee) {}
 
   /// However bad the network is, some queue pair must get on within the longest of all waits.
@@ -24,7 +24,7 @@ class Liveness {
 
  private:
   const Options& options_;
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   Referee& referee_;
   Time quiet_from_{};
 };

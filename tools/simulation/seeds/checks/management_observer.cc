@@ -71,7 +71,7 @@ std::optional<std::string> ManagementObserver::judge_answer(HostId by, HostId to
       break;
     case CmKind::kLoadAlternatePath:
     case CmKind::kAlternatePathResponse:
-      return "has no business here";
+      return "must not be sent here";
     default:
       break;
   }

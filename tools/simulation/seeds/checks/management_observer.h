@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/host_id.h"
 #include "tools/simulation/seeds/core/management_view.h"
 

@@ -12,7 +12,7 @@ std::optional<std::string> NotificationObserver::on_sent(HostId by, HostId to, s
   if (counts.owed == 0) return "no marked packet came from there since the last CNP";
   --counts.owed;
   const auto [last, is_first] = counts.last.try_emplace(qp_number, now);
-  if (!is_first && now - last->second < kLeast) return "too soon behind the last one to the same queue pair";
+  if (!is_first && now - last->second < kLeast) return "too soon after the last one to the same queue pair";
   last->second = now;
   return std::nullopt;
 }

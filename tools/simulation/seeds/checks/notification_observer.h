@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/scenario/options.h"
 
 namespace urnic::sim {

@@ -93,7 +93,7 @@ void SelectiveRequester::on_told(std::uint64_t psn) {
   expected_ = std::max(expected_, psn);
   furthest_ = std::max(furthest_, psn);
   for (auto& [first, packet] : packets_) {
-    if (first >= expected_) break;  // those are here still whose answers are missing, and what is behind them
+    if (first >= expected_) break;  // those are here still whose answers are missing, and what is beyond them
     packet.must_repeat = false;
     if (packet.permission == Permission::kWhileMissing) packet.permission = Permission::kNone;
   }

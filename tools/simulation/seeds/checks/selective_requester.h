@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 
 namespace urnic::sim {

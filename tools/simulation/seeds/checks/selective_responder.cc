@@ -94,7 +94,7 @@ SelectiveResponder::Complaint SelectiveResponder::on_selective_nak(const WireVie
 
 SelectiveResponder::Complaint SelectiveResponder::check_expected(std::uint64_t psn) const {
   if (psn > expected_) return "a selective NAK passes PSN " + named(expected_) + ", which has not come";
-  if (psn < acknowledged_) return "a selective NAK goes back behind PSN " + named(acknowledged_);
+  if (psn < acknowledged_) return "a selective NAK goes back to before PSN " + named(acknowledged_);
   if (psn == expected_) return std::nullopt;
   const auto refused = taken_.find(psn);
   const bool may_be_missing =
@@ -117,7 +117,7 @@ SelectiveResponder::Complaint SelectiveResponder::check_held(const WireView& nak
   return std::nullopt;
 }
 
-// What is behind the refused packet is held, also what seemed to be executed.
+// What is beyond the refused packet is held, also what seemed to be executed.
 void SelectiveResponder::on_refused(std::uint64_t psn) {
   taken_.erase(psn);
   forget_before(psn);

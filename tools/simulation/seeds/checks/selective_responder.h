@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 
 namespace urnic::sim {
@@ -50,7 +50,7 @@ class SelectiveResponder {
   struct Taken {
     std::uint64_t end = 0;
     bool may_be_refused = false;
-    bool is_certain = false;  // was near enough to be kept, whatever came of those before it
+    bool is_certain = false;  // was near enough to be kept, whatever happened to the packets before it
   };
   using Packets = std::map<std::uint64_t, Taken>;
 

@@ -16,7 +16,8 @@ std::uint64_t key_of(HostId host, std::uint32_t qp_number) {
 
 }  // namespace
 
-WireObserver::WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs, Duration lateness)
+WireObserver::WireObserver(const kernel::Clock& clock, Referee& referee, std::uint32_t pairs,
+                           Duration lateness)
     : clock_(clock), referee_(referee), flows_(pairs), management_(lateness) {}
 
 void WireObserver::on_connected(std::uint32_t pair, WireService service,

@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/checks/flow_observer.h"
 #include "tools/simulation/seeds/checks/management_observer.h"
 #include "tools/simulation/seeds/checks/notification_observer.h"
 #include "tools/simulation/seeds/checks/unreliable_flow.h"
-#include "tools/simulation/seeds/core/clock.h"
 #include "tools/simulation/seeds/core/notification_view.h"
 #include "tools/simulation/seeds/core/referee.h"
 #include "tools/simulation/seeds/network/sim_port.h"
@@ -24,7 +24,7 @@ namespace urnic::sim {
 class WireObserver final : public FrameTap {
  public:
   /// `lateness`: how much later than its engine wants may a frame leave.
-  WireObserver(const SimClock& clock, Referee& referee, std::uint32_t pairs, Duration lateness);
+  WireObserver(const kernel::Clock& clock, Referee& referee, std::uint32_t pairs, Duration lateness);
 
   /// Writes one line per frame to `trace`, which stays open and is the caller's.
   void set_trace(std::FILE* trace) { trace_ = trace; }
@@ -35,7 +35,7 @@ class WireObserver final : public FrameTap {
     std::uint32_t requester = 0;
     std::uint32_t responder = 0;
   };
-  /// Pair `pair` was connected (anew): `limits` by requester, hosts and numbers by end.
+  /// Pair `pair` was connected (again): `limits` by requester, hosts and numbers by end.
   void on_connected(std::uint32_t pair, WireService service,
                     const std::array<FlowObserver::Limits, 2>& limits, const std::array<HostId, 2>& hosts,
                     const std::array<Numbers, 2>& numbers);
@@ -84,7 +84,7 @@ class WireObserver final : public FrameTap {
   void trace(transport::Time now, HostId by, const char* what, std::span<const std::byte> frame,
              bool damaged);
 
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   Referee& referee_;
   std::FILE* trace_ = nullptr;
   std::vector<Flows> flows_;  // by pair

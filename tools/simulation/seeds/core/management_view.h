@@ -1,6 +1,6 @@
 // ManagementView: a message of the connection manager as the wire observer reads it.
 //
-// The reading is that of `urnic check`, which shares no code with nic/cm.
+// It reads as `urnic check` does, which shares no code with nic/cm.
 #pragma once
 
 #include <cstddef>

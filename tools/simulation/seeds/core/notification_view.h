@@ -1,6 +1,6 @@
 // NotificationView: a CNP as the wire observer reads it.
 //
-// The reading is that of `urnic check`, which shares no code with transport/wire.
+// It reads as `urnic check` does, which shares no code with transport/wire.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ enum class Stream : std::uint8_t {
 };
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++
-/// standard; its distributions are not, hence the few draws of our own.
+/// standard; its distributions are not, so the few draws are our own.
 class Random {
  public:
   Random(std::uint64_t seed, Stream stream)

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 
 namespace urnic::sim {
 
@@ -20,7 +20,7 @@ struct Failure {
 
 class Referee {
  public:
-  explicit Referee(const SimClock& clock) : clock_(clock) {}
+  explicit Referee(const kernel::Clock& clock) : clock_(clock) {}
 
   void complain(std::string_view oracle, std::string what) {
     if (!failure_) failure_ = Failure{std::string(oracle), std::move(what), clock_.now()};
@@ -35,7 +35,7 @@ class Referee {
   transport::Time last_progress() const { return last_progress_; }
 
  private:
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   std::optional<Failure> failure_;
   transport::Time last_progress_{};
 };

@@ -147,7 +147,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> bytes, std::string
   const check::OpcodeInfo& info = *packet.info;
   const auto kind = kind_of(info);
   if (!kind) {
-    complain(fmt::format("{} has no business here", check::name_of(packet.opcode)));
+    complain(fmt::format("{} must not be sent here", check::name_of(packet.opcode)));
     return std::nullopt;
   }
   if (packet.fault != check::PacketFault::kNone ||

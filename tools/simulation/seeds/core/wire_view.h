@@ -1,6 +1,6 @@
 // WireView: a RoCEv2 frame as the wire observer reads it.
 //
-// The reading is that of `urnic check`, which shares no code with transport/wire: a misunderstanding there is
+// It reads as `urnic check` does, which shares no code with transport/wire: a misunderstanding there is
 // not confirmed here.
 #pragma once
 

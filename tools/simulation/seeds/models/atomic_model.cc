@@ -63,7 +63,7 @@ std::optional<std::string> AtomicModel::judge(std::uint64_t value) const {
     }
   }
   return fmt::format(
-      "the number is {:#x}; {} atomics that succeeded and {} that failed cannot have made that of {:#x}, "
+      "the number is {:#x}; {} atomics that succeeded and {} that failed cannot have made it from {:#x}, "
       "each executed "
       "once (the sum of what was added is {:#x})",
       value, succeeded, failed, initial_, sum);

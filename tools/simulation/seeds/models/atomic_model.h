@@ -13,10 +13,10 @@ namespace urnic::sim {
 
 /// A number of 64 bits that the requests of many queue pairs add to, or swap. What each of them found is
 /// known when it completes. All numbers that are added and swapped in are random and different, so that the
-/// number has no value twice: who found 17 came right behind who left 17. So there is one order at most in
-/// which the number can have changed: each request that succeeded exactly once, each that failed at most
-/// once and before it failed, those of one queue pair in the order in which they were posted; and the last
-/// one left what is there now.
+/// number has no value twice: the atomic that found 17 came right after the one that left 17. So there is
+/// one order at most in which the number can have changed: each request that succeeded exactly once, each
+/// that failed at most once and before it failed, one queue pair's in the order in which they were posted;
+/// and the last one left what is there now.
 class AtomicModel {
  public:
   struct Request {

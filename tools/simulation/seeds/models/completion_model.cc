@@ -33,7 +33,7 @@ std::optional<std::string> SendCompletions::on_completion(const Completion& comp
   if (has_failed_ && !is_flush(completion)) {
     return fmt::format("{} after a failure on the queue pair", name_of(completion.status));
   }
-  // A flush right behind unsignaled work requests means that those succeeded: the others would be flushed
+  // A flush right after unsignaled work requests means that those succeeded: the others would be flushed
   // too.
   while (!outstanding_.empty() && outstanding_.front().wr_id != completion.wr_id) {
     if (has_failed_ || outstanding_.front().signaled) {

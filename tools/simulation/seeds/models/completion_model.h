@@ -35,7 +35,7 @@ class SendCompletions {
 
   void on_posted(const Expectation& expectation) { outstanding_.push_back(expectation); }
 
-  /// Takes a completion; appends what has thereby ended, unsignaled ones included, to `ended`. A complaint if
+  /// Takes a completion; appends what has ended with it, unsignaled ones included, to `ended`. A complaint if
   /// the completion must not come now.
   std::optional<std::string> on_completion(const transport::Completion& completion,
                                            std::vector<Ended>& ended);

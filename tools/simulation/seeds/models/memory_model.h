@@ -36,7 +36,7 @@ struct Range {
 /// completed.
 class MemoryModel {
  public:
-  /// Bytes in front of and behind each region that no operation may write.
+  /// Bytes before and after each region that no operation may write.
   static constexpr std::uint32_t kGuardBytes = 4096 + 256;
 
   /// Regions of these sizes, filled with what only this seed has.

@@ -1,6 +1,7 @@
 #include "tools/simulation/seeds/network/direct_path.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace urnic::sim {
 
@@ -9,7 +10,7 @@ DirectPath::DirectPath(const Options& options, EventQueue& events)
       events_(events),
       receivers_(options.links.size(), Receiver{.last_delivery = std::vector<Time>(options.links.size())}) {}
 
-void DirectPath::carry(const Trip& trip) {
+void DirectPath::carry(Trip trip) {
   Time time = trip.time;
   if (trip.keeps_order) {
     Receiver& receiver = receivers_[index(trip.to)];
@@ -18,8 +19,9 @@ void DirectPath::carry(const Trip& trip) {
     receiver.free_at = std::max(receiver.free_at, time) + time_on(options_.links[index(trip.to)], trip.bytes);
     time = last;
   }
-  if (trip.frame == nullptr) return;
-  events_.add({.time = time, .kind = Event::Kind::kDeliver, .host = trip.to, .frame = trip.frame});
+  if (!trip.frame) return;
+  events_.add(
+      {.time = time, .kind = Event::Kind::kDeliver, .host = trip.to, .frame = std::move(*trip.frame)});
 }
 
 }  // namespace urnic::sim

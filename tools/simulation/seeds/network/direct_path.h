@@ -15,13 +15,13 @@ inline Duration time_on(const LinkOptions& link, std::size_t bytes) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(bytes) * link.nanoseconds_per_byte));
 }
 
-/// A frame waits for its receiver's link, where those of several senders meet. Those of one sender to one receiver keep their order if they
-/// are to.
+/// A frame waits for its receiver's link, where frames of several senders meet. Frames of one sender to one
+/// receiver keep their order if they are to.
 class DirectPath final : public Path {
  public:
   DirectPath(const Options& options, EventQueue& events);
 
-  void carry(const Trip& trip) override;
+  void carry(Trip trip) override;
 
  private:
   struct Receiver {

@@ -5,10 +5,12 @@
 #include <optional>
 #include <span>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/kernel/frame.h"
 #include "tools/simulation/seeds/core/random.h"
 
 namespace urnic::sim {
+
+using kernel::Frame;
 
 /// Where the BTH begins; nothing for a frame that is not UDP in IPv4 or IPv6.
 std::optional<std::size_t> bth_offset(std::span<const std::byte> frame);
@@ -17,7 +19,7 @@ std::optional<std::size_t> bth_offset(std::span<const std::byte> frame);
 void corrupt(Frame& frame, Random& random);
 /// Takes bytes away at the end.
 void truncate(Frame& frame, Random& random);
-/// Adds bytes behind the IP packet, which are harmless (fact 4).
+/// Adds bytes after the IP packet, which are harmless (fact 4).
 void pad(Frame& frame, Random& random);
 /// Sets ECN to CE, as a congested switch does; the IPv4 header checksum is mended.
 void mark_congestion(Frame& frame);

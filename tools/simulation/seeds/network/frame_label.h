@@ -7,21 +7,22 @@
 #include <type_traits>
 #include <vector>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/host_id.h"
+#include "transport/time.h"
 
 namespace urnic::sim {
 
-/// Stands behind the frame's bytes, where nothing in the network looks.
+/// Stands after the frame's bytes, where nothing in the network looks.
 struct FrameLabel {
   HostId from{};
   HostId to{};
   bool is_damaged = false;
-  Time entry{};  ///< when it reached its NIC's queue
+  transport::Time entry{};  ///< when it reached its NIC's queue
 
   static constexpr std::size_t kBytes = 16;
 
-  /// That of a frame which has one.
-  static FrameLabel behind(std::span<const std::byte> frame) {
+  /// The label of a frame that has one.
+  static FrameLabel at_end_of(std::span<const std::byte> frame) {
     FrameLabel label;
     std::memcpy(static_cast<void*>(&label), frame.last(kBytes).data(), kBytes);
     return label;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/core/management_view.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "tools/simulation/seeds/network/direct_path.h"
@@ -11,19 +12,15 @@
 
 namespace urnic::sim {
 
-transport::wire::Mac mac_of(HostId host) {
-  return {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index(host) + 1)}};
-}
-
-Network::Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames)
-    : options_(options), clock_(clock), frames_(frames) {
+Network::Network(const Options& options, const kernel::Clock& clock, EventQueue& events)
+    : options_(options), clock_(clock) {
   for (std::size_t host = 0; host < options.links.size(); ++host) {
     links_.push_back({.options = options.links[host],
                       .random = Random(options.seed * kMaxHosts + host, Stream::kNetwork),
                       .seen = std::vector<std::uint64_t>(kPacketKinds)});
   }
   if (options.topology) {
-    auto switched = std::make_unique<SwitchedPath>(options, clock, events, frames);
+    auto switched = std::make_unique<SwitchedPath>(options, clock, events);
     switched_ = switched.get();
     path_ = std::move(switched);
   } else {
@@ -50,7 +47,7 @@ void Network::send(HostId from, std::span<const std::byte> bytes) {
   }
   link.free_at = std::max(link.free_at, clock_.now()) + time_on(link.options, bytes.size());
   for (std::size_t host = 0; host < links_.size(); ++host) {
-    const auto mac = mac_of(host_id(host)).octets;
+    const auto mac = kernel::mac_of(host).octets;
     const bool is_for_host =
         std::equal(mac.begin(), mac.end(), bytes.begin(),
                    [](std::uint8_t octet, std::byte byte) { return std::byte{octet} == byte; });
@@ -70,7 +67,7 @@ void Network::send_to(HostId from, HostId to, std::span<const std::byte> bytes) 
   deliver(from, to, bytes);
   if (faults_on_ && link.random.chance(link.options.faults.duplication)) {
     ++counts_.duplicated;
-    // Some come right behind the first, others when neither side expects them any more.
+    // Some come right after the first, others when neither side expects them any more.
     const Duration late = link.random.chance(0.5) ? link.options.reorder_delay : Duration(1);
     deliver(from, to, bytes, link.random.between(Duration(1), late));
   }
@@ -156,19 +153,17 @@ void Network::deliver(HostId from, HostId to, std::span<const std::byte> bytes, 
   const Time time =
       link.free_at + link.options.base_delay + link.random.between(Duration(0), link.options.jitter) + late;
 
-  Frame* frame = frames_.take();
-  frame->bytes.assign(bytes.begin(), bytes.end());
+  std::optional<Frame> frame(std::vector(bytes.begin(), bytes.end()));
   if (faults_on_ && !damage(*frame, link)) {
     ++counts_.lost;
-    frames_.give_back(frame);
-    frame = nullptr;
+    frame.reset();
   }
   path_->carry({.from = from,
                 .to = to,
                 .time = time,
                 .keeps_order = late == Duration(0),
                 .bytes = bytes.size(),
-                .frame = frame});
+                .frame = std::move(frame)});
 }
 
 /// False when the frame must not arrive at all.

@@ -7,13 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "tools/simulation/seeds/core/clock.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/kernel/clock.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/network/path.h"
 #include "tools/simulation/seeds/network/path_counts.h"
 #include "tools/simulation/seeds/scenario/options.h"
-#include "transport/wire/address.h"
 
 namespace urnic::sim {
 
@@ -36,19 +35,16 @@ struct FaultCounts {
 
 class SwitchedPath;
 
-/// The MAC of a host.
-transport::wire::Mac mac_of(HostId host);
-
 /// Takes frames from any host and adds the events of their delivery. A frame waits for its sender's wire, on which all faults happen, and
 /// then takes the path of this world: through one switch that only delays, or, if the options have a topology, through that. Frames of one
-/// sender to one receiver keep their order, unless a fault or a topology says otherwise. A frame for no one host goes to all others.
+/// sender to one receiver keep their order, unless a fault or a topology says otherwise. A frame that is not for one host goes to all others.
 ///
 /// A damaged frame always has a flipped bit that its ICRC protects, or lost its end: a receiver that accepts
 /// one is wrong. ARP and neighbor discovery have no such protection without the Ethernet FCS that the medium
 /// would check, so their frames are lost where others are damaged.
 class Network {
  public:
-  Network(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
+  Network(const Options& options, const kernel::Clock& clock, EventQueue& events);
 
   ~Network();
 
@@ -86,8 +82,7 @@ class Network {
   bool damage(Frame& frame, Link& link);
 
   const Options& options_;
-  const SimClock& clock_;
-  FramePool& frames_;
+  const kernel::Clock& clock_;
   std::unique_ptr<Path> path_;
   const SwitchedPath* switched_ = nullptr;  // the same, if it is one
   bool faults_on_ = true;

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 
 namespace urnic::sim {
 
@@ -11,20 +12,20 @@ namespace urnic::sim {
 struct Trip {
   HostId from{};
   HostId to{};
-  Time time{};              ///< when it comes off its sender's wire
-  bool keeps_order = true;  ///< false: a fault made it late, and others may overtake it
-  std::size_t bytes = 0;    ///< its length when it was sent; a fault may have changed it since
-  Frame* frame = nullptr;   ///< null: it takes its time on the way, and no receiver can read it
+  Time time{};                   ///< when it comes off its sender's wire
+  bool keeps_order = true;       ///< false: a fault made it late, and others may overtake it
+  std::size_t bytes = 0;         ///< its length when it was sent; a fault may have changed it since
+  std::optional<Frame> frame{};  ///< none: it takes its time on the way, and no receiver can read it
 };
 
-/// Chosen when a world is made. It owns the frames of trips that it was given until they are delivered, which is an event.
+/// Chosen when a world is made. A frame that it delivers is an event.
 class Path {
  public:
   virtual ~Path() = default;
 
-  virtual void carry(const Trip& trip) = 0;
+  virtual void carry(Trip trip) = 0;
   /// An event kEnter that this path has added.
-  virtual void enter([[maybe_unused]] HostId from, [[maybe_unused]] Frame* frame) {}
+  virtual void enter([[maybe_unused]] HostId from, [[maybe_unused]] Frame frame) {}
 
   /// When something happens inside that is not an event of the world; kNever when nothing will.
   virtual Time next_event() const { return transport::kNever; }

@@ -21,7 +21,7 @@ const network::Node& PathWatcher::node_of(network::PortId port) const {
 void PathWatcher::on_send(network::PortId port, std::span<const std::byte> frame, transport::Time) {
   const network::Node& node = node_of(port);
   if (node.kind == network::Node::Kind::kHost || is_for_a_group(frame)) return;
-  const FrameLabel label = FrameLabel::behind(frame);
+  const FrameLabel label = FrameLabel::at_end_of(frame);
   if (label.is_damaged) return;
   const std::uint64_t key = (node.index * kMaxHosts + index(label.from)) * kMaxHosts + index(label.to);
   const auto [first, is_new] = first_ways_.try_emplace(key, port);

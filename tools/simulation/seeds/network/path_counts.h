@@ -15,7 +15,7 @@ struct PathCounts {
   std::array<std::uint64_t, network::kDropReasons> dropped{};
   std::uint64_t marked = 0;
   std::uint64_t pauses = 0;      ///< of a priority of a port
-  std::uint64_t nic_pauses = 0;  ///< those of hosts among them
+  std::uint64_t nic_pauses = 0;  ///< the ones that hosts sent
   std::uint64_t watchdogs = 0;
   std::uint64_t links_cut = 0;
   std::uint64_t other_ways =
@@ -26,7 +26,7 @@ struct PathCounts {
   std::uint64_t drops(network::DropReason reason) const { return dropped[static_cast<std::size_t>(reason)]; }
 };
 
-/// Frames have labels behind them.
+/// Frames have labels at their end.
 class PathWatcher final : public network::Observer {
  public:
   explicit PathWatcher(const network::Topology& topology);

@@ -1,7 +1,9 @@
 #include "tools/simulation/seeds/network/switched_path.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "tools/simulation/kernel/addresses.h"
 #include "tools/simulation/seeds/network/frame_label.h"
 #include "tools/simulation/seeds/network/network.h"
 #include "tools/simulation/seeds/network/sim_port.h"
@@ -19,48 +21,43 @@ network::HostId inside(HostId host) {
 
 }  // namespace
 
-SwitchedPath::SwitchedPath(const Options& options, const SimClock& clock, EventQueue& events,
-                           FramePool& frames)
+SwitchedPath::SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events)
     : clock_(clock),
       events_(events),
-      frames_(frames),
       direct_(options, events),
       watcher_(*options.topology),
       network_(*options.topology, options.seed, clock.now()),
       senders_(options.links.size()) {
   for (std::size_t host = 0; host < senders_.size(); ++host) {
-    network_.attach(inside(host_id(host)), mac_of(host_id(host)));
+    network_.attach(inside(host_id(host)), kernel::mac_of(host));
   }
   network_.set_observer(&watcher_);
 }
 
-void SwitchedPath::carry(const Trip& trip) {
-  if (is_stopped()) return direct_.carry(trip);
-  if (trip.frame == nullptr) return;
+void SwitchedPath::carry(Trip trip) {
+  if (is_stopped()) return direct_.carry(std::move(trip));
+  if (!trip.frame) return;
   Frame& frame = *trip.frame;
-  if (frame.damaged && frame.bytes.size() < kShortestFrame) {
-    watcher_.count_runt();
-    return frames_.give_back(&frame);
-  }
+  if (frame.damaged && frame.bytes.size() < kShortestFrame) return watcher_.count_runt();
   Sender& sender = senders_[index(trip.from)];
   Time time = trip.time;
   if (trip.keeps_order) time = sender.last_entry = std::max(sender.last_entry, time);
   append(FrameLabel{.from = trip.from, .to = trip.to, .is_damaged = frame.damaged, .entry = time},
          frame.bytes);
   sender.bytes_entering += frame.bytes.size();
-  events_.add({.time = time, .kind = Event::Kind::kEnter, .host = trip.from, .frame = &frame});
+  events_.add({.time = time, .kind = Event::Kind::kEnter, .host = trip.from, .frame = std::move(frame)});
 }
 
-void SwitchedPath::enter(HostId from, Frame* frame) {
-  senders_[index(from)].bytes_entering -= frame->bytes.size();
-  if (is_stopped()) {
-    const FrameLabel label = FrameLabel::behind(frame->bytes);
-    frame->bytes.resize(frame->bytes.size() - FrameLabel::kBytes);
-    events_.add({.time = clock_.now(), .kind = Event::Kind::kDeliver, .host = label.to, .frame = frame});
+void SwitchedPath::enter(HostId from, Frame frame) {
+  senders_[index(from)].bytes_entering -= frame.bytes.size();
+  if (!is_stopped()) {
+    network_.send(inside(from), frame.bytes, clock_.now());  // the watcher is told about a loss
     return;
   }
-  network_.send(inside(from), frame->bytes, clock_.now());  // a loss is told to the watcher
-  frames_.give_back(frame);
+  const FrameLabel label = FrameLabel::at_end_of(frame.bytes);
+  frame.bytes.resize(frame.bytes.size() - FrameLabel::kBytes);
+  events_.add(
+      {.time = clock_.now(), .kind = Event::Kind::kDeliver, .host = label.to, .frame = std::move(frame)});
 }
 
 Time SwitchedPath::next_event() const {
@@ -87,13 +84,12 @@ void SwitchedPath::stop_faults() {
 }
 
 void SwitchedPath::deliver(network::HostId host, std::span<const std::byte> bytes, Time time) {
-  const FrameLabel label = FrameLabel::behind(bytes);
+  const FrameLabel label = FrameLabel::at_end_of(bytes);
   if (inside(label.to) != host) return;
   if (time - label.entry > kMaxTransit) return watcher_.count_given_up();
-  Frame* const frame = frames_.take();
-  frame->bytes.assign(bytes.begin(), bytes.end() - FrameLabel::kBytes);
-  frame->damaged = label.is_damaged;
-  events_.add({.time = time, .kind = Event::Kind::kDeliver, .host = label.to, .frame = frame});
+  Frame frame(std::vector(bytes.begin(), bytes.end() - FrameLabel::kBytes));
+  frame.damaged = label.is_damaged;
+  events_.add({.time = time, .kind = Event::Kind::kDeliver, .host = label.to, .frame = std::move(frame)});
 }
 
 }  // namespace urnic::sim

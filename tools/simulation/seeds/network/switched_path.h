@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "drivers/network/network.h"
-#include "tools/simulation/seeds/core/clock.h"
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/network/direct_path.h"
 #include "tools/simulation/seeds/network/path.h"
 #include "tools/simulation/seeds/network/path_counts.h"
@@ -19,16 +19,16 @@ namespace urnic::sim {
 /// long after the faults stopped nothing happens in it any more: all that it could deliver would be too old. Until then late frames come out
 /// of it, between those that travel directly.
 ///
-/// Each frame has a label behind it while it is inside, in the place of the FCS. Frames for all hosts, and those whose MAC a fault has
+/// Each frame has a label at its end while it is inside, in the place of the FCS. Frames for all hosts, and frames whose MAC a fault has
 /// changed, are flooded; the label says at which host they end. A damaged frame that is shorter than Ethernet allows gets no further than
 /// the first switch.
 class SwitchedPath final : public Path, private network::Sink {
  public:
   /// `options` have a topology.
-  SwitchedPath(const Options& options, const SimClock& clock, EventQueue& events, FramePool& frames);
+  SwitchedPath(const Options& options, const kernel::Clock& clock, EventQueue& events);
 
-  void carry(const Trip& trip) override;
-  void enter(HostId from, Frame* frame) override;
+  void carry(Trip trip) override;
+  void enter(HostId from, Frame frame) override;
   Time next_event() const override;
   void run_until(Time now) override;
   bool has_room(HostId from) const override;
@@ -46,9 +46,8 @@ class SwitchedPath final : public Path, private network::Sink {
   bool is_stopped() const { return stopped_at_ != transport::kNever; }
   void deliver(network::HostId host, std::span<const std::byte> frame, Time time) override;
 
-  const SimClock& clock_;
+  const kernel::Clock& clock_;
   EventQueue& events_;
-  FramePool& frames_;
   DirectPath direct_;
   PathWatcher watcher_;
   network::Network network_;

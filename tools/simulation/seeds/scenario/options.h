@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "drivers/network/topology.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "transport/congestion/choice.h"
 #include "transport/qp_config.h"
@@ -28,7 +28,7 @@ struct FaultRates {
   double reordering = 0;
   double corruption = 0;
   double truncation = 0;
-  double padding = 0;     ///< bytes behind the IP packet, which are harmless (fact 4)
+  double padding = 0;     ///< bytes after the IP packet, which are harmless (fact 4)
   double blackout = 0;    ///< begins a time in which every frame is lost
   double burst = 0;       ///< begins a loss of several frames in a row
   double pause = 0;       ///< stops the link for a while; what is sent meanwhile is late
@@ -150,7 +150,7 @@ struct Options {
   bool one_cq = false;    ///< for all queues of a host
   Duration post_gap{};
   Duration receive_gap{};
-  std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected anew
+  std::uint32_t deliberate_errors = 0;  ///< times a healthy connection is moved to ERR and connected again
   std::uint32_t deregistrations = 0;    ///< times memory is deregistered that may be in use
   double volatile_keys = 0;  ///< part of the WRITEs and READs that use a key which may be deregistered
 
@@ -177,7 +177,7 @@ struct Options {
   double safety_fraction = 1;  ///< faults stop when that part of the operations has completed
 
   std::uint32_t all_pairs() const { return pairs + (violator ? 1 : 0); }
-  /// Whether the pair's ends receive into shared queues; those of XRC always do.
+  /// Whether the pair's ends receive into shared queues; with XRC they always do.
   bool shares_receives(std::uint32_t pair) const {
     return is_xrc[pair] || (shared_receives > 0 && pair < pairs);
   }

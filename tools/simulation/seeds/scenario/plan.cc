@@ -17,7 +17,7 @@ CompletionStatus status_of(Violation violation) {
     case Violation::kNoQueuePairRight:  // fact 30
     case Violation::kMisaligned:        // fact 32
     case Violation::kReceiveTooSmall:   // fact 33 and the decision below the facts
-    case Violation::kUnknownSrq:        // no fact says so; what is asked for is not there
+    case Violation::kUnknownSrq:        // no fact says so; what the request names is not there
       return CompletionStatus::kRemoteInvalidRequest;
     case Violation::kReceiveWithoutKey:
       return CompletionStatus::kRemoteOperationError;

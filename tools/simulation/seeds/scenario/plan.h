@@ -21,7 +21,7 @@ namespace urnic::sim {
 enum class Violation : std::uint8_t {
   kUnknownRkey,
   kStaleRkey,          ///< of a region that was deregistered
-  kBeyondEnd,          ///< the last byte lies behind the region
+  kBeyondEnd,          ///< the last byte lies beyond the region
   kBeforeStart,        ///< the first byte lies in front of the region
   kNoRemoteRight,      ///< the region does not grant what the operation needs
   kWrongPd,            ///< the region belongs to another protection domain
@@ -30,7 +30,7 @@ enum class Violation : std::uint8_t {
   kReceiveWithoutKey,  ///< the receive buffer's lkey is unknown
   kUnknownLkey,        ///< the requester's own
   kMisaligned,         ///< an atomic or ATOMIC WRITE at an address that is no multiple of 8
-  kOutsideWindow,      ///< the last byte lies behind the window, though inside the region
+  kOutsideWindow,      ///< the last byte lies beyond the window, though inside the region
   kBadInvalidation,    ///< SEND with invalidate names a key that cannot be taken back
   kBadLocalKey,        ///< the same for LOCAL_INV
   kBadBinding,         ///< the region allows no windows
@@ -60,7 +60,7 @@ struct Operation {
   std::uint64_t operand = 0;  ///< of an atomic: what is added or swapped in; no two are the same
   bool compares_in_vain =
       false;  ///< COMPARE SWAP with a number that is not there; otherwise with the one that may be
-  transport::Flush flush{};        ///< of FLUSH; its length is that of `remote`
+  transport::Flush flush{};        ///< of FLUSH; its length is `remote`'s
   bool uses_volatile_key = false;  ///< the responder's, which may be deregistered at any time
   std::uint8_t window = 0;         ///< of BIND_MW: 0 for the type 1 window, 1 for the type 2 window
   std::uint8_t xrc_queue = 0;      ///< XRC: which of the responder's shared receive queues the request names
@@ -120,7 +120,7 @@ struct Plans {
   std::vector<std::array<Plan, 2>> pairs;
   std::vector<UnreliablePlan> unreliable{};
   ConnectionPlans connections{};
-  /// By host: the buffers of its shared receive queues, those for XRC behind the other.
+  /// By host: the buffers of its shared receive queues, the ones for XRC after the other.
   std::vector<std::array<std::vector<Range>, kSharedQueues>> shared_buffers{};
   MemoryPlan::Sizes memory{};
   /// By host: where the numbers that atomics work on lie in Region::kAtomic.

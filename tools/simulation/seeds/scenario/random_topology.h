@@ -7,7 +7,7 @@
 #include <string>
 
 #include "drivers/network/topology.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/random.h"
 
 namespace urnic::sim {

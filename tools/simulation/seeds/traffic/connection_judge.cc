@@ -1,4 +1,4 @@
-// What may come of an attempt to connect.
+// How an attempt to connect may end.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ bool ConnectionTraffic::has_peer_gone(const End& end) const {
   // Its manager has given up, and its program does not know yet.
   const bool gives_up = waits_for_answer && scene_.now() - peer->since >= (kCmRetries + 1) * kCmResponseTime;
   const bool ends = peer->has_left || peer->stage >= Stage::kDisconnecting || gives_up;
-  // A queue pair that connects anew ends the connection that it had.
+  // A queue pair that connects again ends the connection that it had.
   return ends || std::ranges::any_of(attempts_, [&](const Attempt& attempt) {
            return attempt.is_second && attempt.active && attempt.active->qp_number == peer->qp_number &&
                   attempt.active->host == peer->host && &attempt != &end.attempt;

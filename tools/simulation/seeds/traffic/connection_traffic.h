@@ -26,7 +26,7 @@ namespace urnic::sim {
 /// cut, or where the last message of a side that then forgot was lost; judge_*() say exactly when. In the end nothing is left.
 class ConnectionTraffic final : public Traffic {
  public:
-  /// `index` is that of this traffic among all of the world; `first_pair` the first number that is free for connections of the
+  /// `index`: which traffic of the world this is; `first_pair` the first number that is free for connections of the
   /// wire observer.
   ConnectionTraffic(Scene& scene, std::uint32_t index, std::uint32_t first_pair,
                     const ConnectionPlans& plans);

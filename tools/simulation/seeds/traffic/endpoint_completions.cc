@@ -130,7 +130,7 @@ void EndpointDriver::on_succeeded(const Operation& operation) {
   } else if (operation.is_read()) {
     for (const Range& piece : operation.local) host_.memory().settle_as_is(piece);
   }
-  // From here on the NIC has no business with any of this memory, whatever the network still holds.
+  // From here on the NIC must not touch any of this memory, whatever the network still holds.
   if (!operation.is_inline) maybe_scribble(host_, operation.local);
   if ((operation.places_data() || operation.is_read()) && !operation.in_chain) {
     maybe_scribble(peer_host_, {operation.remote});
@@ -240,7 +240,7 @@ void EndpointDriver::judge_reports() {
   complain("wire", fmt::format("did not report for {} us what came out of order", silence.count() / 1000));
 }
 
-/// SQ_DRAINED comes once if it was asked for, in SQD, and when everything that was begun is done.
+/// SQ_DRAINED comes once if the program asked for it, in SQD, and when everything that was begun is done.
 void EndpointDriver::judge_drained() {
   const std::uint32_t events = host_.events(pair_).send_queue_drained;
   if (events == drained_.seen) return;

@@ -49,7 +49,7 @@ class EndpointDriver final : private VolatileKey::User {
   void begin_draining(bool notify);
   void end_draining();
   bool is_draining() const { return is_draining_; }
-  /// In SQD: the event that was asked for has not come.
+  /// In SQD: the event that the program asked for has not come.
   bool awaits_drained() const { return is_draining_ && drained_.expected > drained_.seen; }
 
   /// The queue pair is in ERR and was flushed: judges and ends whatever is left.
@@ -136,7 +136,7 @@ class EndpointDriver final : private VolatileKey::User {
   /// A pair that breaks rules takes keys back without waiting for their users.
   bool is_heedless() const { return pair_ == scene_.options.pairs; }
 
-  /// `pieces`, one behind the other, must hold the pattern.
+  /// `pieces`, one after the other, must hold the pattern.
   void settle(Host& host, const std::vector<Range>& pieces, Pattern pattern, const Operation& operation);
   /// The application may reuse memory that the NIC is done with; every other time it does, at once.
   void maybe_scribble(Host& host, const std::vector<Range>& pieces);

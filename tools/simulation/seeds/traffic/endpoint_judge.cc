@@ -114,7 +114,7 @@ Duration EndpointDriver::silence_of_responder() const {
 }
 
 /// A host may stall, its port be full for a while, and a paused network hold the port up. Where it has a controller, what
-/// stands behind READ data waits with these: two packets of 4096 bytes take 66 ms at the 1 Mb/s that others have at the least, and
+/// stands after READ data waits with these: two packets of 4096 bytes take 66 ms at the 1 Mb/s that others have at the least, and
 /// with swift, at its least window, hundreds of round trips.
 Duration EndpointDriver::longest_silence() const {
   const Duration longest = 2 * scene_.options.stall_time + host_.attachment().held_up();

@@ -120,7 +120,7 @@ void ConnectionTraffic::on_send_completion(End& end, const transport::Completion
   disconnect(end);
 }
 
-/// SENDs come in order, and behind the WRITEs that were posted before them.
+/// SENDs come in order, and after the WRITEs that were posted before them.
 void ConnectionTraffic::on_receive_completion(End& end, const transport::Completion& completion) {
   if (completion.status != transport::CompletionStatus::kSuccess) {
     if (end.stage == Stage::kEstablished && !end.has_failed && !has_peer_gone(end)) {

@@ -4,17 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/engine.h"
+#include "tools/simulation/kernel/addresses.h"
+#include "tools/simulation/kernel/require.h"
 
 namespace urnic::sim {
 namespace {
 
+using kernel::require;
 using transport::Access;
 using transport::wire::Ipv4Address;
 using transport::wire::Ipv6Address;
@@ -24,19 +25,11 @@ constexpr std::uint32_t kMaxInline = 256;
 constexpr std::uint32_t kMaxUnreliableReceives = 512;
 constexpr std::uint32_t kUnreliableCompletions = 8192;
 
-std::uint8_t host_number(HostId host) {
-  return static_cast<std::uint8_t>(index(host) + 1);
-}
-
 nic::DeviceConfig device_config(HostId host, const Options& options) {
-  const std::uint8_t number = host_number(host);
-  nic::DeviceConfig config;
+  nic::DeviceConfig config = kernel::config_of(index(host));
   config.name = std::string("sim") + name(host);
-  config.mac = mac_of(host);
-  config.ipv4 = nic::Ipv4Interface{.address = Ipv4Address{{10, 0, 0, number}}};
   config.ipv6 = nic::Ipv6Interface{.address = gid_of(host, true)};
-  config.progress = nic::ProgressMode::kManual;
-  config.seed = Random(options.seed, Stream::kDevices).next() + number;
+  config.seed = Random(options.seed, Stream::kDevices).next() + index(host) + 1;
   config.min_ack_timeout = options.min_ack_timeout;
   config.ack_delay = options.ack_delay;
   config.type_2_windows = options.windows_are_2a ? nic::Type2Windows::k2A : nic::Type2Windows::k2B;
@@ -44,13 +37,6 @@ nic::DeviceConfig device_config(HostId host, const Options& options) {
   config.recovery = transport::Recovery::kSelectiveRepeat;  // offered; some connections agree on it
   config.congestion = options.congestion[index(host)];
   return config;
-}
-
-/// What only a broken device refuses.
-template <typename T>
-T require(Result<T, Error> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
 Access access_of(Region region) {
@@ -71,15 +57,11 @@ Access access_of(Region region) {
 }  // namespace
 
 transport::wire::Gid gid_of(HostId host, bool ipv6) {
-  const std::uint8_t number = host_number(host);
-  if (!ipv6) return Ipv6Address::from_ipv4(Ipv4Address{{10, 0, 0, number}});
-  Ipv6Address address{{0xfd}};
-  address.octets[15] = number;
-  return address;
+  return ipv6 ? kernel::ipv6_of(index(host)) : Ipv6Address::from_ipv4(kernel::ipv4_of(index(host)));
 }
 
-Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
-           FramePool& frames, FrameTap& tap)
+Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::Clock& clock,
+           Network& network, FrameTap& tap)
     : id_(id),
       options_(options),
       memory_(plans.memory[index(id)], options.seed * kMaxHosts + index(id)),
@@ -87,7 +69,6 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const SimClock
                   .options = options,
                   .clock = clock,
                   .network = network,
-                  .frames = frames,
                   .tap = tap,
                   .random = Random(options.seed * kMaxHosts + index(id), Stream::kSchedule)} {
   device_ = std::make_unique<nic::Device>(
@@ -160,6 +141,16 @@ transport::wire::Gid Host::gid() const {
   return gid_of(id_, options_.ipv6);
 }
 
+kernel::ConnectionSettings Host::connection_to(const Host& peer) const {
+  return {.address = {.destination = peer.gid(), .source_gid_index = gid_index()},
+          .path_mtu = options_.path_mtu,
+          .max_reads_in_flight = options_.max_reads_in_flight,
+          .min_rnr_timer = options_.min_rnr_timer,
+          .ack_timeout = options_.ack_timeout,
+          .retry_count = options_.retry_count,
+          .rnr_retry = options_.rnr_retry};
+}
+
 std::uint64_t Host::number_at(std::uint32_t offset) {
   std::uint64_t number = 0;
   std::memcpy(&number,
@@ -197,7 +188,7 @@ void Host::deregister_volatile(transport::Rkey key) {
   require(device_->deregister_memory(*pd_, to_integer(key)));
 }
 
-// Keys' users know the regions by addresses that are the same in every run and are not those of this process.
+// Keys' users know the regions by addresses that are the same in every run and are not this process's.
 // Most are odd; where numbers must be aligned they are here as there.
 std::uint64_t Host::address(const Range& range) const {
   const bool is_aligned = range.region == Region::kAtomic || range.region == Region::kReadable;

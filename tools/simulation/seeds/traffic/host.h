@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nic/device/device.h"
+#include "tools/simulation/kernel/connect.h"
 #include "tools/simulation/seeds/models/atomic_model.h"
 #include "tools/simulation/seeds/models/memory_model.h"
 #include "tools/simulation/seeds/network/sim_port.h"
@@ -21,8 +22,8 @@ namespace urnic::sim {
 class Host {
  public:
   /// Makes the device, in kManual mode, and registers the memory that `plans` need.
-  Host(HostId id, const Options& options, const Plans& plans, const SimClock& clock, Network& network,
-       FramePool& frames, FrameTap& tap);
+  Host(HostId id, const Options& options, const Plans& plans, const kernel::Clock& clock, Network& network,
+       FrameTap& tap);
   ~Host();
   /// Gives back what it has, when no queue pair is left. A complaint if the device thinks that something is
   /// in use still.
@@ -46,6 +47,9 @@ class Host {
   /// The address that the peer knows us by.
   transport::wire::Gid gid() const;
   std::uint8_t gid_index() const { return options_.ipv6 ? 2 : 1; }
+
+  /// What this world gives a connection to `peer`; its queue pair, PSNs and rights are still to be set.
+  kernel::ConnectionSettings connection_to(const Host& peer) const;
 
   /// The queue pair of this pair, or with XRC the one that makes requests.
   std::unique_ptr<nic::QueuePair> create_qp(std::uint32_t pair);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/simulation/seeds/traffic/connect.h"
+#include "tools/simulation/seeds/traffic/host.h"
 
 namespace urnic::sim {
 namespace {
@@ -43,14 +43,12 @@ void OverrunTraffic::begin() {
                            .max_reads_in_flight = scene_.options.max_reads_in_flight,
                            .ack_timeout = scene_.options.effective_ack_timeout(),
                            .first_psn = first[index(side)]};
-    const auto connected = connect({.qp = *end.qp,
-                                    .host = scene_.host(end.id),
-                                    .peer = scene_.host(peer.id),
-                                    .peer_qp = peer.qp->number(),
-                                    .send_psn = transport::Psn(first[index(side)]),
-                                    .receive_psn = transport::Psn(first[index(other(side))]),
-                                    .access = transport::Access::kRemoteWrite},
-                                   scene_.options);
+    kernel::ConnectionSettings settings = scene_.host(end.id).connection_to(scene_.host(peer.id));
+    settings.peer_qp = peer.qp->number();
+    settings.access = transport::Access::kRemoteWrite;
+    settings.send_psn = transport::Psn(first[index(side)]);
+    settings.receive_psn = transport::Psn(first[index(other(side))]);
+    const auto connected = kernel::connect(*end.qp, settings);
     if (!connected) complain(connected.error().message);
   }
   const std::uint32_t left = to_integer(ends_[0].qp->number());

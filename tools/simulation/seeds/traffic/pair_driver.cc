@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "tools/simulation/seeds/traffic/connect.h"
+#include "tools/simulation/seeds/traffic/host.h"
 
 namespace urnic::sim {
 
@@ -103,17 +103,17 @@ void PairDriver::connect_end(Side side, const std::array<Psn, 2>& first) {
 
 void PairDriver::connect_queue_pair(Side side, nic::QueuePair& qp, nic::QueuePair& peer, Psn send_psn,
                                     Psn receive_psn) {
-  const auto result = sim::connect({.qp = qp,
-                                    .host = scene_.host(scene_.host_of(index_, side)),
-                                    .peer = scene_.host(scene_.host_of(index_, other(side))),
-                                    .peer_qp = peer.number(),
-                                    .send_psn = send_psn,
-                                    .receive_psn = receive_psn,
-                                    // What the peer's plan reckons with.
-                                    .access = plans_[index(other(side))].responder_access,
-                                    .recovery = scene_.options.recovery_of(index_),
-                                    .traffic_class = scene_.options.traffic_classes[index_]},
-                                   scene_.options);
+  const Host& host = scene_.host(scene_.host_of(index_, side));
+  kernel::ConnectionSettings settings = host.connection_to(scene_.host(scene_.host_of(index_, other(side))));
+  settings.address.traffic_class = scene_.options.traffic_classes[index_];
+  settings.peer_qp = peer.number();
+  settings.access = plans_[index(other(side))].responder_access;  // what the peer's plan reckons with
+  settings.send_psn = send_psn;
+  settings.receive_psn = receive_psn;
+  if (scene_.options.recovery_of(index_) == transport::Recovery::kSelectiveRepeat) {
+    settings.peer_options = nic::kSelectiveRepeatOption;
+  }
+  const auto result = kernel::connect(qp, settings);
   if (!result) complain_about(side, result.error());
 }
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/seeds/checks/coverage.h"
 #include "tools/simulation/seeds/checks/wire_observer.h"
-#include "tools/simulation/seeds/core/clock.h"
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/random.h"
 #include "tools/simulation/seeds/core/referee.h"
 #include "tools/simulation/seeds/scenario/options.h"
@@ -35,7 +35,7 @@ struct Machine {
 
 struct Scene {
   const Options& options;
-  SimClock& clock;
+  kernel::Clock& clock;
   EventQueue& events;
   Referee& referee;
   WireObserver& observer;

@@ -44,7 +44,7 @@ class SharedReceives {
   /// Where a receive that is outstanding puts its message; nothing for another.
   std::optional<Range> buffer_of(std::uint64_t wr_id) const;
 
-  /// A receive completes with `length` bytes of `pattern` behind `front` others, or failed with who knows
+  /// A receive completes with `length` bytes of `pattern` after `front` others, or failed with who knows
   /// what.
   struct Data {
     Pattern pattern{};

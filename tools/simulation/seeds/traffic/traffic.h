@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/simulation/seeds/core/event_queue.h"
+#include "tools/simulation/seeds/core/event.h"
 #include "transport/completion.h"
 
 namespace urnic::sim {

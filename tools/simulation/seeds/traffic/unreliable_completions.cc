@@ -58,7 +58,7 @@ void UnreliableTraffic::on_send_completion(std::size_t i, const transport::Compl
   }
 }
 
-/// The first that fails has a reason, and the others are flushed behind it.
+/// The first that fails has a reason, and the others are flushed after it.
 void UnreliableTraffic::on_send_error(std::size_t i, const transport::Completion& completion) {
   using transport::CompletionStatus;
   Member& member = members_[i];
@@ -186,7 +186,7 @@ void UnreliableTraffic::judge_arrival(std::size_t receiver, const UnreliableMess
   }
   std::uint64_t& newest = newest_[receiver];
   if (!plan_.is_datagram() && keeps_order() && message.length > 0 && message.id < newest) {
-    complain(receiver, "completions", fmt::format("message {} arrives behind {}", message.id, newest));
+    complain(receiver, "completions", fmt::format("message {} arrives after {}", message.id, newest));
   }
   newest = std::max(newest, message.id);
 }

@@ -17,26 +17,6 @@ using transport::QpState;
 constexpr std::uint32_t kQkey = 0x1ee7'cafe;
 constexpr transport::QpNumber kMulticastQp{0xffffff};
 
-nic::QpAttributes to_init(bool is_datagram) {
-  nic::QpAttributes attributes;
-  attributes.state = QpState::kInit;
-  attributes.pkey_index = 0;
-  attributes.port = 1;
-  if (is_datagram) {
-    attributes.qkey = kQkey;
-  } else {
-    attributes.access = transport::Access::kRemoteWrite;
-  }
-  return attributes;
-}
-
-nic::QpAttributes to_rts(Psn send_psn) {
-  nic::QpAttributes attributes;
-  attributes.state = QpState::kReadyToSend;
-  attributes.send_psn = send_psn;
-  return attributes;
-}
-
 }  // namespace
 
 UnreliableTraffic::UnreliableTraffic(Scene& scene, std::uint32_t index, const UnreliablePlan& plan)
@@ -86,9 +66,15 @@ void UnreliableTraffic::connect() {
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
-    require(member.qp->modify(to_init(plan_.is_datagram())));
-    plan_.is_datagram() ? connect_datagrams(i) : connect_pair(i, first[1 - i]);
-    require(member.qp->modify(to_rts(Psn(first[i]))));
+    const Member& peer = members_[plan_.is_datagram() ? i : 1 - i];
+    kernel::ConnectionSettings settings = scene_.host(member.id).connection_to(scene_.host(peer.id));
+    settings.peer_qp = peer.qp->number();
+    settings.access = transport::Access::kRemoteWrite;
+    settings.send_psn = Psn(first[i]);
+    settings.receive_psn = Psn(first[plan_.is_datagram() ? i : 1 - i]);
+    settings.qkey = kQkey;
+    require(kernel::connect(*member.qp, settings));
+    if (plan_.is_datagram()) make_addresses(i);
     const UnreliableFlow::Expectations expected{
         .is_datagram = plan_.is_datagram(),
         .mtu_bytes = transport::bytes(plan_.is_datagram() ? scene_.host(member.id).device().max_path_mtu()
@@ -96,34 +82,18 @@ void UnreliableTraffic::connect() {
         .first_psn = first[i],
         .qp_number = to_integer(member.qp->number()),
         .without_neighbor = [&host = scene_.host(member.id)] { return host.packets_without_neighbor(); }};
-    const Member& peer = members_[plan_.is_datagram() ? i : 1 - i];
     scene_.observer.on_unreliable(peer.id, to_integer(peer.qp->number()), expected);
   }
 }
 
-void UnreliableTraffic::connect_datagrams(std::size_t i) {
+void UnreliableTraffic::make_addresses(std::size_t i) {
   Member& member = members_[i];
-  nic::QpAttributes to_rtr;
-  to_rtr.state = QpState::kReadyToReceive;
-  require(member.qp->modify(to_rtr));
   Host& host = scene_.host(member.id);
   for (std::size_t to = 0; to < members_.size(); ++to) {
     if (to != i) member.handles[to] = host.create_address_handle(scene_.host(members_[to].id).gid());
   }
   member.handles[UnreliableMessage::kGroup] = host.create_address_handle(host.group());
   host.join_group(*member.qp);
-}
-
-void UnreliableTraffic::connect_pair(std::size_t i, std::uint32_t receive_psn) {
-  const Member& peer = members_[1 - i];
-  nic::QpAttributes to_rtr;
-  to_rtr.state = QpState::kReadyToReceive;
-  to_rtr.address = nic::AddressVector{.destination = scene_.host(peer.id).gid(),
-                                      .source_gid_index = scene_.host(members_[i].id).gid_index()};
-  to_rtr.path_mtu = scene_.options.path_mtu;
-  to_rtr.destination_qp = peer.qp->number();
-  to_rtr.receive_psn = Psn(receive_psn);
-  require(members_[i].qp->modify(to_rtr));
 }
 
 void UnreliableTraffic::require(const Result<void, Error>& result) {
@@ -232,7 +202,7 @@ void UnreliableTraffic::on_queue_step(std::size_t i) {
   Member& member = members_[i];
   if (stage_ >= Stage::kFlushing) return;
   if (member.send_queue == SendQueue::kWorking) return drain(i);
-  // Programs wait until everything behind the failure was flushed, or for the event that they asked for.
+  // Programs wait until everything after the failure was flushed, or for the event that they asked for.
   const bool waits = member.send_queue == SendQueue::kFailed ? member.sends.outstanding() > 0
                                                              : member.drained_seen < member.drained_expected;
   waits ? schedule(Event::Kind::kQueueStep, i, microseconds(20)) : resume(i);

@@ -25,13 +25,13 @@ namespace urnic::sim {
 /// requests succeed as soon as they are sent, in order. What is written without telling the receiver is, in
 /// the end, what stood there before or what was to be written, byte by byte.
 ///
-/// A work request that cannot be sent fails and puts the send queue into SQE: everything behind it is
+/// A work request that cannot be sent fails and puts the send queue into SQE: everything after it is
 /// flushed, and nothing is begun, until the program moves it back to RTS; receives go on meanwhile. In SQD
 /// nothing is begun either, but waits. At the end all queue pairs are moved to ERR, which gives every receive
 /// back.
 class UnreliableTraffic final : public Traffic {
  public:
-  /// `index` is that of this traffic among all of the world.
+  /// `index`: which traffic of the world this is.
   UnreliableTraffic(Scene& scene, std::uint32_t index, const UnreliablePlan& plan);
   ~UnreliableTraffic() override;
 
@@ -68,8 +68,7 @@ class UnreliableTraffic final : public Traffic {
   };
 
   void connect();
-  void connect_datagrams(std::size_t member);
-  void connect_pair(std::size_t member, std::uint32_t receive_psn);
+  void make_addresses(std::size_t member);
   void require(const Result<void, Error>& result);
   void schedule(Event::Kind kind, std::size_t member, Duration after);
   void post_sends(std::size_t member);

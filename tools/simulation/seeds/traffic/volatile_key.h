@@ -32,7 +32,7 @@ class VolatileKey {
     std::erase_if(uses_, [wr_id](const Use& use) { return use.wr_id == wr_id; });
   }
 
-  /// Deregisters the region, tells its users and registers it anew. Returns how many there were.
+  /// Deregisters the region, tells its users and registers it again. Returns how many there were.
   std::size_t renew() {
     host_.deregister_volatile(key_);
     const std::vector<Use> uses = std::exchange(uses_, {});

@@ -44,7 +44,7 @@ class Windows {
   void renew();
 
   /// How a window may be bound now, to a part of the shared region; nothing when it must not be. A type 1
-  /// window that is open is bound anew or closed; with `heedless` even though the peer uses it.
+  /// window that is open is bound again or closed; with `heedless` even though the peer uses it.
   struct Plan {
     Window window;
     transport::WindowBinding binding;

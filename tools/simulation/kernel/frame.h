@@ -1,0 +1,26 @@
+// Frame: an Ethernet frame, or an IP packet, on its way through a virtual world.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace urnic::kernel {
+
+struct Frame {
+  Frame() = default;
+  Frame(std::vector<std::byte> content, bool with_icrc = true)
+      : bytes(std::move(content)), has_icrc(with_icrc) {}
+
+  std::vector<std::byte> bytes;
+  /// False: it came through memory that both ends share, and the four bytes of its ICRC mean nothing.
+  bool has_icrc = true;
+  /// The receiver must not accept it: bits that the ICRC protects were changed, or its end is missing.
+  bool damaged = false;
+};
+
+/// Frames that have reached a host, and that its device has not taken yet.
+using Inbox = std::deque<Frame>;
+
+}  // namespace urnic::kernel
