@@ -221,7 +221,8 @@ for flags in (os.O_RDWR, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK):
     def test_rdma_cm_needs_our_libibverbs(self):
         script = """
 import errno, os
-os.environ.pop("LD_LIBRARY_PATH")
+for name in ("LD_AUDIT", "LD_LIBRARY_PATH"):
+    os.environ.pop(name)
 os.execvp("python3", ["python3", "-c", '''
 import errno
 try:

@@ -1,4 +1,5 @@
-// Connection: a pair of queue pairs over which one host carries out its steps towards another one, in their order.
+// Connection: a pair of queue pairs over which one host carries out its steps towards another one, in their
+// order.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,8 @@ class Connection {
   Completed on_complete();
   /// The responder has used one of its receives.
   void replace_receive();
-  /// Payload that is acknowledged, or answered, by what snapshot() says; whole packets of a message that is not complete.
+  /// Payload that is acknowledged, or answered, by what snapshot() says; whole packets of a message that is
+  /// not complete.
   std::uint64_t acknowledged_bytes(const nic::QueuePairSnapshot& requester) const;
 
  private:

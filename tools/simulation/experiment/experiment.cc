@@ -15,8 +15,8 @@ using transport::kNever;
 
 namespace {
 
-/// A network with paused ports is never silent. One that has delivered nothing for so long, and in which no device waits for a
-/// time, will never do anything else.
+/// A network with paused ports is never silent. One that has delivered nothing for so long, and in which no
+/// device waits for a time, will never do anything else.
 constexpr Duration kStalled = std::chrono::seconds(1);
 
 std::uint64_t key_of(HostId host, transport::QpNumber qp) {
@@ -92,7 +92,8 @@ void Experiment::make_machines() {
   for (std::size_t host = 0; host < machines_.size(); ++host) {
     if (completions[host] < nic::DeviceLimits::kMaxCompletions) continue;
     throw std::runtime_error(fmt::format(
-        "{} may have {} work requests that are complete and not polled; a completion queue holds {}: fewer hosts, or less 'posted'",
+        "{} may have {} work requests that are complete and not polled; a completion queue holds {}: fewer "
+        "hosts, or less 'posted'",
         network_.topology().hosts[host].name, completions[host], nic::DeviceLimits::kMaxCompletions));
   }
   for (std::size_t host = 0; host < machines_.size(); ++host) {
@@ -159,8 +160,8 @@ Outcome Experiment::run() {
 }
 
 void Experiment::shut_down() {
-  // A device waits at its end for peers that may repeat, by a clock that nothing else moves any more. What it sends then is not
-  // for the network, whose time stands still, nor for watchers, who may be gone.
+  // A device waits at its end for peers that may repeat, by a clock that nothing else moves any more. What it
+  // sends then is not for the network, whose time stands still, nor for watchers, who may be gone.
   world_.is_over = true;
   clock_.run_by_itself(std::chrono::milliseconds(1));
   connections_.clear();
@@ -185,7 +186,8 @@ bool Experiment::step() {
   }
   if (failure_.empty() && !tracker_.is_over() && is_stalled()) {
     failure_ =
-        "nothing has arrived for a second, and no NIC waits for a time: queue pairs need an 'ack_timeout', or the network is deadlocked";
+        "nothing has arrived for a second, and no NIC waits for a time: queue pairs need an 'ack_timeout', "
+        "or the network is deadlocked";
   }
   if (tracker_.is_over() || !failure_.empty()) return false;
   const Time next = next_time();

@@ -24,8 +24,8 @@ namespace urnic::experiment {
 /// Devices on the hosts that the workload needs. The same topology, workload and seed give the same outcome.
 class Experiment final : public network::Sink {
  public:
-  /// `workload` is for `topology`, and outlives it. Throws std::runtime_error, for a person, when a NIC cannot have what the workload
-  /// asks for: too many queue pairs or work requests.
+  /// `workload` is for `topology`, and outlives it. Throws std::runtime_error, for a person, when a NIC
+  /// cannot have what the workload asks for: too many queue pairs or work requests.
   Experiment(const network::Topology& topology, const Workload& workload, std::uint64_t seed);
   ~Experiment() override;
   Experiment(const Experiment&) = delete;
@@ -33,7 +33,8 @@ class Experiment final : public network::Sink {
 
   /// Tells it of what happens in the network until run() ends; before run(). It lives as long as that.
   void add_watcher(network::Observer& watcher) { watchers_.add(watcher); }
-  /// Calls it every `interval` with the time since the start, less often while nothing happens, and at the end; before run().
+  /// Calls it every `interval` with the time since the start, less often while nothing happens, and at the
+  /// end; before run().
   void sample_every(Duration interval, std::function<void(Duration)> sample);
 
   /// Until the workload is over, or its time is, or a work request fails, or nothing happens any more. Once.

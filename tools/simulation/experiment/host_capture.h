@@ -11,8 +11,8 @@
 
 namespace urnic::experiment {
 
-/// Frames of both directions, pause frames too, with the virtual time at which their first bit left, from 1970 on. What faults do to a
-/// frame that the host receives happens after it.
+/// Frames of both directions, pause frames too, with the virtual time at which their first bit left, from
+/// 1970 on. What faults do to a frame that the host receives happens after it.
 class HostCapture final : public network::Observer {
  public:
   /// `network` outlives it. The error is the file's.

@@ -30,8 +30,8 @@ struct MachineWorld {
   bool is_over = false;                          ///< nothing moves the network any more: what is sent is lost
 };
 
-/// Address 10.x.y.z, by the number of its host. Methods throw std::runtime_error when the device refuses: a workload that was
-/// checked gives it no reason to.
+/// Address 10.x.y.z, by the number of its host. Methods throw std::runtime_error when the device refuses: a
+/// workload that was checked gives it no reason to.
 class Machine {
  public:
   /// `completions`: how many the completion queue holds.

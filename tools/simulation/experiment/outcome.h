@@ -21,7 +21,8 @@ struct JobOutcome {
   Duration ended{};          ///< its last completion, or the end of the experiment
   /// From when a step could begin to its completion: of the finished ones, the shortest first.
   std::vector<Duration> completion_times;
-  /// Jain's index of the rates of the steps, 1/n to 1: what each carried by the time that it took. 0 without any.
+  /// Jain's index of the rates of the steps, 1/n to 1: what each carried by the time that it took. 0 without
+  /// any.
   double fairness = 0;
 
   double goodput_bps() const;

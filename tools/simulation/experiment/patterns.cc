@@ -154,7 +154,8 @@ void make_pipeline(const PatternInput& input, StepList& list) {
   }
 }
 
-/// How many tokens of one host go to each of the experts: `choices` different ones for each token, the popular ones more often.
+/// How many tokens of one host go to each of the experts: `choices` different ones for each token, the
+/// popular ones more often.
 std::vector<std::uint64_t> routed(std::uint64_t tokens, std::uint64_t choices,
                                   const std::vector<double>& weights, network::Random& random) {
   std::vector<std::uint64_t> counts(weights.size());

@@ -51,7 +51,8 @@ std::span<const Pattern> patterns();
 /// The host that the member `name` names. Complains where it is missing or unknown.
 std::optional<HostId> read_host(const network::Members& members, std::string_view name,
                                 const network::Topology& topology, network::Complaint& complaint);
-/// The hosts that the list `name` names, each once. Complains about what is wrong with it; a missing one is empty.
+/// The hosts that the list `name` names, each once. Complains about what is wrong with it; a missing one is
+/// empty.
 std::vector<HostId> read_hosts(const network::Members& members, std::string_view name,
                                const network::Topology& topology, network::Complaint& complaint);
 

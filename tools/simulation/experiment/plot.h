@@ -11,8 +11,8 @@
 
 namespace urnic::experiment {
 
-/// Writes one HTML file that needs no server and no network: a panel for each metric, and the report. The error says what the system
-/// said.
+/// Writes one HTML file that needs no server and no network: a panel for each metric, and the report. The
+/// error says what the system said.
 Result<void, Error> write_plot(const std::string& path, const Title& title, const Outcome& outcome,
                                const std::vector<Series>& series);
 

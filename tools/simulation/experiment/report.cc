@@ -92,7 +92,8 @@ std::string text_report(const Title& title, const Outcome& outcome) {
   }
   const TransportOutcome& transport = outcome.transport;
   text += fmt::format(
-      "\nqueue pairs: {} sequence errors, {} timeouts, {} duplicate requests, {} marked packets, {} CNPs sent, {} obeyed\n",
+      "\nqueue pairs: {} sequence errors, {} timeouts, {} duplicate requests, {} marked packets, {} CNPs "
+      "sent, {} obeyed\n",
       transport.sequence_naks, transport.timeouts, transport.duplicates, transport.marked,
       transport.cnps_sent, transport.cnps_handled);
   for (const std::string& fault : outcome.faults) text += fault + "\n";

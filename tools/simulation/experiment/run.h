@@ -28,9 +28,9 @@ struct RunOptions {
   bool json = false;
 };
 
-/// Writes the report to `out` and what else the user asks for to files, and progress to stderr if that is a terminal. The exit code is 0 when
-/// the workload was over, or when its time was; 1 when a work request failed or nothing happened any more. The error is about what the
-/// user wrote, or a file.
+/// Writes the report to `out` and what else the user asks for to files, and progress to stderr if that is a
+/// terminal. The exit code is 0 when the workload was over, or when its time was; 1 when a work request
+/// failed or nothing happened any more. The error is about what the user wrote, or a file.
 Result<int, Error> run(const RunOptions& options, std::FILE* out);
 
 }  // namespace urnic::experiment

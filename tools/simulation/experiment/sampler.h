@@ -17,7 +17,8 @@ namespace urnic::experiment {
 
 class Sampler final : public network::Observer {
  public:
-  /// Looks every `interval`, which is not 0. The experiment has not run yet; it and the sampler live until it has.
+  /// Looks every `interval`, which is not 0. The experiment has not run yet; it and the sampler live until it
+  /// has.
   Sampler(Experiment& experiment, Duration interval);
 
   /// Those that were ever anything but 0, by metric and then by port, connection or host.

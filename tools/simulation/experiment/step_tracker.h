@@ -19,7 +19,8 @@ class StepTracker {
 
   /// When next_due() has something next; nothing: not before a step is over.
   std::optional<Duration> next_time() const;
-  /// A step that sends something and begins now; ask until there is none. Computations begin and end by themselves.
+  /// A step that sends something and begins now; ask until there is none. Computations begin and end by
+  /// themselves.
   std::optional<std::size_t> next_due(Duration now);
 
   /// The host that posted it knows that it is over.

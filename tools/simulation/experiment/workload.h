@@ -1,5 +1,5 @@
-// Workload: what hosts do in an experiment: messages to each other, computations, and what waits for what. Plain values;
-// workload_file.h reads them.
+// Workload: what hosts do in an experiment: messages to each other, computations, and what waits for what.
+// Plain values; workload_file.h reads them.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ enum class Operation : std::uint8_t {
   kCompute,  ///< nothing is sent: the host works for Step::duration
 };
 
-/// One thing that one host does. It begins when all steps before it are over as far as its host can know: those that
-/// it began itself are complete, and what others sent to it has arrived.
+/// One thing that one host does. It begins when all steps before it are over as far as its host can know:
+/// those that it began itself are complete, and what others sent to it has arrived.
 struct Step {
   Operation operation = Operation::kWrite;
   HostId host{};                     ///< who posts it; of a READ who gets the data

@@ -229,7 +229,8 @@ class WorkloadReader {
     job.dscp = static_cast<std::uint8_t>(number);
   }
 
-  /// The steps once more. Where a host began before, it begins when it knows that its part of the last repetition is over.
+  /// The steps once more. Where a host began before, it begins when it knows that its part of the last
+  /// repetition is over.
   void add_repetition(const Pattern& pattern, const PatternInput& input, bool is_first) {
     StepList list;
     pattern.make(input, list);
@@ -244,11 +245,10 @@ class WorkloadReader {
     repetition_ = first;
     if (list.is_too_long() || workload_.steps.size() > Workload::kMaxSteps ||
         before_ > Workload::kMaxBefore) {
-      complaint_.add(
-          input.members.path_of("pattern"),
-          fmt::format(
-              "the workload has more than {} steps, or they wait for more than {} others: fewer or smaller jobs",
-              Workload::kMaxSteps, Workload::kMaxBefore));
+      complaint_.add(input.members.path_of("pattern"),
+                     fmt::format("the workload has more than {} steps, or they wait for more than {} others: "
+                                 "fewer or smaller jobs",
+                                 Workload::kMaxSteps, Workload::kMaxBefore));
     }
   }
 

@@ -10,8 +10,9 @@
 
 namespace urnic::experiment {
 
-/// A workload for the hosts of `topology`. `seed` decides what its patterns draw. The error (EINVAL) says what is wrong, where
-/// in the document ("jobs[1].bytes"), and what to do; members that are unknown, or given twice, are wrong, too.
+/// A workload for the hosts of `topology`. `seed` decides what its patterns draw. The error (EINVAL) says
+/// what is wrong, where in the document ("jobs[1].bytes"), and what to do; members that are unknown, or given
+/// twice, are wrong, too.
 Result<Workload, Error> parse_workload(std::string_view text, const network::Topology& topology,
                                        std::uint64_t seed);
 

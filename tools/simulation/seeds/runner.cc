@@ -20,7 +20,8 @@
 namespace urnic::sim {
 namespace {
 
-/// From this many seeds on nothing may be uncovered, wherever they begin: the rarest event is missing in one range of 1,000 seeds in 30.
+/// From this many seeds on nothing may be uncovered, wherever they begin: the rarest event is missing in one
+/// range of 1,000 seeds in 30.
 constexpr std::uint64_t kEnoughSeedsForCoverage = 2500;
 /// One seed in so many runs twice.
 constexpr std::uint64_t kDeterminismSample = 16;

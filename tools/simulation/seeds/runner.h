@@ -19,7 +19,8 @@ struct RunnerOptions {
   std::uint64_t seeds = 1;
   /// Only this part of them. The seeds that once failed are the first shard's.
   Shard shard;
-  /// First the seeds that once failed (tools/simulation/seeds/regressions.txt), as they failed. Off when the user asks for one seed, or forces something on all.
+  /// First the seeds that once failed (tools/simulation/seeds/regressions.txt), as they failed. Off when the
+  /// user asks for one seed, or forces something on all.
   bool regressions = true;
   /// Print every seed with its options, and after a failure the last frames.
   bool verbose = false;
@@ -44,9 +45,10 @@ struct SeedResult {
 SeedResult run_seed(const Options& options, bool twice, std::FILE* trace);
 
 /// Runs the seeds and writes the report to `out`, and progress to stderr if that is a terminal. A failure is
-/// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (2,500 or
-/// more, in one process) it is a failure too if something that the simulator is meant to exercise has not happened at all.
-/// Returns the exit code: 0 when all was well, 1 when not, 2 when the trace file cannot be written.
+/// one line: how to reproduce it, what was expected and seen, and the options drawn. Over many seeds (2,500
+/// or more, in one process) it is a failure too if something that the simulator is meant to exercise has not
+/// happened at all. Returns the exit code: 0 when all was well, 1 when not, 2 when the trace file cannot be
+/// written.
 int run(const RunnerOptions& options, std::FILE* out);
 
 }  // namespace urnic::sim

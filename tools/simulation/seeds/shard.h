@@ -11,8 +11,9 @@
 
 namespace urnic::sim {
 
-/// Every `of`th item of a list, the first of them at number - 1: neighbors in the list, which take alike long, are in different
-/// shards. All shards together are the whole list, and no item is in two. The whole list is shard 1 of 1.
+/// Every `of`th item of a list, the first of them at number - 1: neighbors in the list, which take alike
+/// long, are in different shards. All shards together are the whole list, and no item is in two. The whole
+/// list is shard 1 of 1.
 struct Shard {
   std::uint64_t number = 1;  ///< 1 to `of`
   std::uint64_t of = 1;

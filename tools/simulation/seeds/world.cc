@@ -302,7 +302,8 @@ void World::judge_end() {
     if (!options_.is_peaceful()) continue;
     for (const Counter counter : {Counter::kLocalAckTimeout, Counter::kDuplicateRequest,
                                   Counter::kPacketSequenceError, Counter::kImpliedNakSequenceError}) {
-      // What came after a packet that found no receive is held: it is reported, and may be sent again before that.
+      // What came after a packet that found no receive is held: it is reported, and may be sent again before
+      // that.
       const bool is_of_gap =
           counter == Counter::kDuplicateRequest || counter == Counter::kPacketSequenceError;
       if (is_of_gap && options_.any_repeats_selectively()) continue;

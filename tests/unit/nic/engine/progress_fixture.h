@@ -24,8 +24,8 @@
 
 namespace urnic::nic {
 
-/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back, and may have no descriptor to wait
-/// for.
+/// A loopback that counts how often it is looked at and what is sent, may double frames or keep them back,
+/// and may have no descriptor to wait for.
 class CountedPort final : public PortAround {
  public:
   CountedPort(std::unique_ptr<PacketPort> port, bool has_wake_fd, std::atomic<int>& receives,

@@ -93,12 +93,13 @@ class FlowObserver {
   }
 
   /// The responder's program has seen the next successful receive. A complaint if its acknowledgement has not
-  /// left: a program that ends now would leave its peer without one. It may have to wait for responses that go first, and where
-  /// the port was full, or the round's share was used up, until `held_up_until`.
+  /// left: a program that ends now would leave its peer without one. It may have to wait for responses that
+  /// go first, and where the port was full, or the round's share was used up, until `held_up_until`.
   Complaint on_receive_completed(Time held_up_until);
 
-  /// What happened since something was acknowledged. What the requester takes when it has given up acknowledges nothing, and its completion
-  /// may be seen late: progress counts from the next request on that leaves.
+  /// What happened since something was acknowledged. What the requester takes when it has given up
+  /// acknowledges nothing, and its completion may be seen late: progress counts from the next request on that
+  /// leaves.
   struct Attempts {
     std::uint32_t rewinds = 0;   ///< times the requester went back
     std::uint32_t rnr_naks = 0;  ///< that made it wait

@@ -78,7 +78,8 @@ FlowObserver::Complaint FlowObserver::on_response_sent(const WireView& packet, T
   if (auto complaint = check_answered_before(psn + 1)) return complaint;
   answered_ = std::max(answered_, psn + 1);
   if (selective_) {
-    // What reports would acknowledge all that was executed; as long as an answer to some of that is waiting, an ACK says what it can.
+    // What reports would acknowledge all that was executed; as long as an answer to some of that is waiting,
+    // an ACK says what it can.
     const bool may_report = find_unanswered_before(expected_) == nullptr;
     if (auto complaint = selective_->responder.on_acknowledged(answered_, may_report, now)) return complaint;
   }

@@ -14,18 +14,20 @@
 
 namespace urnic::sim {
 
-/// What a code of five bits means (abi.md 3.2): 4.096 us x 2^code.
+/// What a code of five bits means (CM.md 2): 4.096 us x 2^code.
 constexpr Duration cm_time(std::uint8_t code) {
   return Duration(std::int64_t{4096} << code);
 }
 
-/// The waits that Linux' connection managers promise each other (fact 45; abi.md 3.2 for the packet lifetime).
+/// The waits that Linux' connection managers promise each other (fact 45; CM.md 2 for the packet
+/// lifetime).
 inline constexpr Duration kCmResponseTime = cm_time(20);
 inline constexpr Duration kCmPacketLifetime = cm_time(16);
 inline constexpr std::uint32_t kCmRetries = 15;
 
-/// Remembers of every communication ID which messages were sent about it and which arrived. Complains about a message that no
-/// manager may send: a request repeated too soon, too often or differently, or an answer to what never came.
+/// Remembers of every communication ID which messages were sent about it and which arrived. Complains about a
+/// message that no manager may send: a request repeated too soon, too often or differently, or an answer to
+/// what never came.
 class ManagementObserver {
  public:
   static constexpr std::size_t kKinds = 11;

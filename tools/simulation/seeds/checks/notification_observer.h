@@ -11,8 +11,8 @@
 
 namespace urnic::sim {
 
-/// A host sends no more CNPs to another than it took marked packets from there (fact 50), and those to one queue pair are
-/// spaced.
+/// A host sends no more CNPs to another than it took marked packets from there (fact 50), and those to one
+/// queue pair are spaced.
 class NotificationObserver {
  public:
   /// `at` took a packet of a connection from `from`, and it was marked.

@@ -141,7 +141,8 @@ void SelectiveRequester::lose(Packet& packet, News& news) {
   if (packet.permission == Permission::kNone) packet.permission = Permission::kWhileMissing;
 }
 
-// Packets are sent for the first time in the order of their PSNs: that which is held furthest ahead was the last.
+// Packets are sent for the first time in the order of their PSNs: that which is held furthest ahead was the
+// last.
 void SelectiveRequester::lose_what_is_missing(std::uint64_t psn, News& news) {
   const auto furthest = std::find_if(packets_.rbegin(), packets_.rend(),
                                      [](const auto& entry) { return entry.second.is_held; });
@@ -151,7 +152,8 @@ void SelectiveRequester::lose_what_is_missing(std::uint64_t psn, News& news) {
   }
 }
 
-// What was sent again in such a round already is lost again when the peer has got on since; it need not be seen so.
+// What was sent again in such a round already is lost again when the peer has got on since; it need not be
+// seen so.
 void SelectiveRequester::lose_everything(std::uint64_t psn, News& news) {
   const bool holds_some = std::any_of(packets_.lower_bound(psn), packets_.end(),
                                       [](const auto& entry) { return entry.second.is_held; });

@@ -14,9 +14,9 @@ namespace urnic::sim {
 /// Judges the packets of one requester by "The requester" of transport/rc/recovery/SELECTIVE_REPEAT.md:
 ///
 ///   again only what is lost by what it was told, once until a packet is held that it sent for the first time
-///   afterwards, and before anything new; from the oldest on after a timeout, from the refused one on after an
-///   RNR NAK; requests of responses when an answer was lost; new SENDs and WRITEs as long as fewer than the
-///   window are neither acknowledged nor held, and fewer than 256 not acknowledged.
+///   afterwards, and before anything new; from the oldest on after a timeout, from the refused one on after
+///   an RNR NAK; requests of responses when an answer was lost; new SENDs and WRITEs as long as fewer than
+///   the window are neither acknowledged nor held, and fewer than 256 not acknowledged.
 ///
 /// When exactly its timer has run out cannot be seen: what it was told after the earliest possible moment may
 /// be forgotten or not. PSNs do not wrap here, as in FlowObserver.
@@ -57,7 +57,8 @@ class SelectiveRequester {
   News on_selective_nak(const WireView& nak, std::uint64_t psn, Time now);
   /// An RNR NAK of this packet: all from there on is sent again.
   void on_refused(std::uint64_t psn);
-  /// A NAK of this packet that ends the connection, and passes one that waits for an answer: it is not held, whatever was reported.
+  /// A NAK of this packet that ends the connection, and passes one that waits for an answer: it is not held,
+  /// whatever was reported.
   void on_refused_for_good(std::uint64_t psn);
   /// An answer is missing. True unless everything may be asked again already.
   bool on_answer_lost();

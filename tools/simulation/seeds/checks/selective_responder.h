@@ -1,4 +1,5 @@
-// SelectiveResponder: what a responder with selective repeat has received and holds, as far as the wire shows.
+// SelectiveResponder: what a responder with selective repeat has received and holds, as far as the wire
+// shows.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,14 @@ namespace urnic::sim {
 /// Judges the answers of one responder by "The responder" of transport/rc/recovery/SELECTIVE_REPEAT.md:
 ///
 ///   a selective NAK names the first PSN that has not come, each packet that it holds and no other, and is
-///   called for by a packet; no ACK leaves while it holds packets; a packet ahead, and one that ends a gap, is
-///   reported in time.
+///   called for by a packet; no ACK leaves while it holds packets; a packet ahead, and one that ends a gap,
+///   is reported in time.
 ///
 /// The network may lose any answer, so all of this is about what leaves. What cannot be seen: whether a
 /// request found a receive. So expected() is an upper bound of the first missing PSN; it may be any request
-/// before that which takes a receive and was not acknowledged. And a packet more than 256 ahead of the one bound
-/// and not of the other may be held or dropped, until a NAK tells. PSNs do not wrap here, as in FlowObserver.
+/// before that which takes a receive and was not acknowledged. And a packet more than 256 ahead of the one
+/// bound and not of the other may be held or dropped, until a NAK tells. PSNs do not wrap here, as in
+/// FlowObserver.
 class SelectiveResponder {
  public:
   using Complaint = std::optional<std::string>;

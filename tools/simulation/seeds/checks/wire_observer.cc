@@ -152,7 +152,8 @@ void WireObserver::on_received(HostId by, const Frame& frame) {
   }
 }
 
-/// Asks no clock for the time: one that runs by itself would go on by that, and the world would be another one.
+/// Asks no clock for the time: one that runs by itself would go on by that, and the world would be another
+/// one.
 void WireObserver::trace(transport::Time now, HostId by, const char* what, std::span<const std::byte> frame,
                          bool damaged) {
   const double now_us = static_cast<double>(now.time_since_epoch().count()) / 1000;

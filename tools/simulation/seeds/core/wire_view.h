@@ -81,7 +81,8 @@ struct WireView {
 
   /// Of a selective NAK: how far ahead of its PSN a packet may be held.
   static constexpr std::uint32_t kHeldPackets = 256;
-  /// Whether a selective NAK says that the packet is held which is `ahead` of its PSN, from 1 to kHeldPackets.
+  /// Whether a selective NAK says that the packet is held which is `ahead` of its PSN, from 1 to
+  /// kHeldPackets.
   bool holds(std::uint32_t ahead) const {
     const std::byte bits = payload[(ahead - 1) / 8];
     return (bits >> ((ahead - 1) % 8) & std::byte{1}) != std::byte{0};

@@ -107,8 +107,9 @@ void AtomicModel::execute(Position& position, std::size_t queue) const {
   if (changes || entry.fate == Fate::kSucceeded) position.changes_before[queue] = position.changes;
 }
 
-// A swap that failed changed nothing if it was executed while the number was another one: before the last change, which came after the one
-// before it in its queue, and not before it was posted. Where it would change nothing now either, the order does not matter.
+// A swap that failed changed nothing if it was executed while the number was another one: before the last
+// change, which came after the one before it in its queue, and not before it was posted. Where it would
+// change nothing now either, the order does not matter.
 bool AtomicModel::may_have_come_in_vain(const Position& position, std::size_t queue) const {
   const Executed& entry = queues_[queue][position.next[queue]];
   const bool matters = entry.request.compare == position.value || entry.ended < position.time;

@@ -35,9 +35,10 @@ struct FaultCounts {
 
 class SwitchedPath;
 
-/// Takes frames from any host and adds the events of their delivery. A frame waits for its sender's wire, on which all faults happen, and
-/// then takes the path of this world: through one switch that only delays, or, if the options have a topology, through that. Frames of one
-/// sender to one receiver keep their order, unless a fault or a topology says otherwise. A frame that is not for one host goes to all others.
+/// Takes frames from any host and adds the events of their delivery. A frame waits for its sender's wire, on
+/// which all faults happen, and then takes the path of this world: through one switch that only delays, or,
+/// if the options have a topology, through that. Frames of one sender to one receiver keep their order,
+/// unless a fault or a topology says otherwise. A frame that is not for one host goes to all others.
 ///
 /// A damaged frame always has a flipped bit that its ICRC protects, or lost its end: a receiver that accepts
 /// one is wrong. ARP and neighbor discovery have no such protection without the Ethernet FCS that the medium

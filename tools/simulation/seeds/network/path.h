@@ -31,7 +31,8 @@ class Path {
   virtual Time next_event() const { return transport::kNever; }
   virtual void run_until([[maybe_unused]] Time now) {}
 
-  /// Whether it takes a longest frame from there now, as an Ethernet port that may be paused does or does not.
+  /// Whether it takes a longest frame from there now, as an Ethernet port that may be paused does or does
+  /// not.
   virtual bool has_room([[maybe_unused]] HostId from) const { return true; }
   /// From now on nothing is lost and nothing waits for a queue.
   virtual void stop_faults() {}

@@ -9,7 +9,8 @@ namespace {
 
 /// After that a port whose path had no room looks again.
 constexpr Duration kLookAgain = std::chrono::microseconds(10);
-/// A NIC sends 64 packets a round, of requests and of responses each, and a turn without a packet counts as one (Transmitter).
+/// A NIC sends 64 packets a round, of requests and of responses each, and a turn without a packet counts as
+/// one (Transmitter).
 constexpr std::size_t kCrowdedRound = 32;
 
 }  // namespace

@@ -13,15 +13,16 @@
 
 namespace urnic::sim {
 
-/// Frames go through drivers/network, which queues, marks, drops and pauses them, until the faults stop. From then on they travel directly.
+/// Frames go through drivers/network, which queues, marks, drops and pauses them, until the faults stop. From
+/// then on they travel directly.
 ///
-/// A network that pauses may never deliver what is in it. So it gives up what it has had for kMaxTransit, as real ones have a limit, and so
-/// long after the faults stopped nothing happens in it any more: all that it could deliver would be too old. Until then late frames come out
-/// of it, between those that travel directly.
+/// A network that pauses may never deliver what is in it. So it gives up what it has had for kMaxTransit, as
+/// real ones have a limit, and so long after the faults stopped nothing happens in it any more: all that it
+/// could deliver would be too old. Until then late frames come out of it, between those that travel directly.
 ///
-/// Each frame has a label at its end while it is inside, in the place of the FCS. Frames for all hosts, and frames whose MAC a fault has
-/// changed, are flooded; the label says at which host they end. A damaged frame that is shorter than Ethernet allows gets no further than
-/// the first switch.
+/// Each frame has a label at its end while it is inside, in the place of the FCS. Frames for all hosts, and
+/// frames whose MAC a fault has changed, are flooded; the label says at which host they end. A damaged frame
+/// that is shorter than Ethernet allows gets no further than the first switch.
 class SwitchedPath final : public Path, private network::Sink {
  public:
   /// `options` have a topology.

@@ -88,7 +88,8 @@ struct ConnectionPlan {
     Duration delay{};
   };
   std::array<std::optional<Departure>, 2> departures{};
-  /// As soon as it is disconnected the active side's queue pair connects again, while the old connection is not forgotten.
+  /// As soon as it is disconnected the active side's queue pair connects again, while the old connection is
+  /// not forgotten.
   bool starts_over = false;
 };
 
@@ -97,7 +98,7 @@ struct ConnectionPlans {
   std::vector<ConnectionPlan> attempts;
 };
 
-/// What REQ, SIDR_REQ, REP, SIDR_REP and REJ leave for programs, in bytes (abi.md 3.2).
+/// What REQ, SIDR_REQ, REP, SIDR_REP and REJ leave for programs, in bytes (CM.md 2).
 inline constexpr std::uint8_t kReqUserBytes = 56;
 inline constexpr std::uint8_t kSidrReqUserBytes = 180;
 inline constexpr std::uint8_t kRepUserBytes = 196;

@@ -156,7 +156,8 @@ ExactLoss draw_exact_loss(const Options& options, Random& random) {
           .count = random.between(1, 3)};
 }
 
-/// From a stream of its own, so that older seeds keep their meaning: they have programs that connect beside what they had.
+/// From a stream of its own, so that older seeds keep their meaning: they have programs that connect beside
+/// what they had.
 void draw_connections(Options& options, bool faults) {
   Random random(options.seed, Stream::kConnections);
   ConnectionOptions& connections = options.connections;

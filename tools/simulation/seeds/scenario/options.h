@@ -69,8 +69,9 @@ struct ExactLoss {
   std::uint64_t count = 1;
 };
 
-/// Programs that connect by rdma_cm, and what the network does to the messages of the connection manager on top of what it does
-/// to all frames. Those are few and their waits are seconds, so that faults for any frame would hardly ever hit one.
+/// Programs that connect by rdma_cm, and what the network does to the messages of the connection manager on
+/// top of what it does to all frames. Those are few and their waits are seconds, so that faults for any frame
+/// would hardly ever hit one.
 struct ConnectionOptions {
   std::uint32_t attempts = 0;  ///< to connect; 0: no program uses rdma_cm
   double loss = 0;             ///< probability per message
@@ -83,7 +84,8 @@ struct ConnectionOptions {
   bool may_leave = false;         ///< programs may give up in the middle of anything
 };
 
-/// How frames get from one host to another: over their wires and one switch that only delays, or through a topology.
+/// How frames get from one host to another: over their wires and one switch that only delays, or through a
+/// topology.
 enum class PathKind : std::uint8_t { kDirect, kSwitched };
 
 /// "direct", "switched".

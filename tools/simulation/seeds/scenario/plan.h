@@ -75,8 +75,8 @@ struct Operation {
   bool places_data() const { return is_write() || kind == transport::SendOperation::kAtomicWrite; }
   /// Whether what comes back is put into `local`.
   bool brings_data() const { return is_read() || is_atomic(); }
-  /// Whether some of it may be put there though it breaks a rule: several requests ask for a READ, one after the other, and
-  /// only the last one reaches too far.
+  /// Whether some of it may be put there though it breaks a rule: several requests ask for a READ, one after
+  /// the other, and only the last one reaches too far.
   bool may_bring_a_part() const {
     return is_read() && (violation == Violation::kBeyondEnd || violation == Violation::kOutsideWindow);
   }

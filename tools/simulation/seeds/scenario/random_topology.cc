@@ -22,8 +22,8 @@ constexpr std::array<std::uint8_t, 4> kUsedDscps = {0, 10, 26, 48};
 constexpr std::size_t kMostSwitches = 6;
 /// Nine copies of the longest frame that looks for a neighbor, with what a link adds to each.
 constexpr std::uint64_t kBroadcastBytes = 1'000;
-/// An XOFF is repeated at half its time. A pause frame takes 1.3 quanta of the link's time itself, and goes before data: with shorter
-/// XOFFs a port would send hardly anything else.
+/// An XOFF is repeated at half its time. A pause frame takes 1.3 quanta of the link's time itself, and goes
+/// before data: with shorter XOFFs a port would send hardly anything else.
 constexpr double kLeastQuanta = 16;
 
 /// Draws one topology. The links come first: what a headroom has to hold depends on them.
@@ -160,7 +160,8 @@ network::Marking TopologyDrawer::draw_marking(bool is_lossless) {
   marking.pmax = random_.pick(std::array{0.05, 0.3, 1.0});
   if (!is_lossless && random_.chance(0.2)) {
     marking.not_ect = network::Marking::NotEct::kDrop;
-    // A host's broadcast is a copy for each other one here, all at once: each finds those before it in the queue.
+    // A host's broadcast is a copy for each other one here, all at once: each finds those before it in the
+    // queue.
     marking.kmin_bytes = std::max(marking.kmin_bytes, kBroadcastBytes);
     marking.kmax_bytes = std::max(marking.kmax_bytes, kBroadcastBytes);
   }

@@ -24,9 +24,9 @@ constexpr std::uint16_t kRejectConsumer = 28;
 constexpr int kServiceUnsupported = 1;
 constexpr int kServiceRejected = 2;
 
-/// 4.096 us x 2^17: there and back within the packet lifetime that new kernels reckon with (abi.md 3.2).
+/// 4.096 us x 2^17: there and back within the packet lifetime that new kernels reckon with (CM.md 2).
 constexpr std::uint8_t kUsualAckTimeout = 17;
-/// What an MRA asks for (abi.md 3.3): 69 s.
+/// What an MRA asks for (CM.md 3): 69 s.
 constexpr Duration kServiceTime = cm_time(24);
 /// A request waits so long for a program that listens.
 constexpr Duration kPatience = std::chrono::milliseconds(200);
@@ -60,8 +60,8 @@ bool ConnectionTraffic::has_peer_gone(const End& end) const {
          });
 }
 
-/// Whether the network may have lost every message between the two sides until now, or lately: it was cut, or loses many in a
-/// row.
+/// Whether the network may have lost every message between the two sides until now, or lately: it was cut, or
+/// loses many in a row.
 bool ConnectionTraffic::is_cut(const Attempt& attempt) const {
   const HostId one = attempt.plan.hosts[0];
   const HostId other = attempt.plan.hosts[1];
@@ -96,7 +96,7 @@ Duration ConnectionTraffic::longest_wait(const End& end) const {
 // ---------------------------------------------------------------------------------------------------------
 // Requests and replies
 
-/// What was sent, and zeros up to the length that the message has (abi.md 3.2).
+/// What was sent, and zeros up to the length that the message has (CM.md 2).
 void ConnectionTraffic::judge_private_data(const End& end, const PrivateBytes& got, const PrivateBytes& sent,
                                            std::size_t size) {
   PrivateBytes expected = sent;
@@ -112,8 +112,9 @@ void ConnectionTraffic::judge_request(const Attempt& attempt, const CmEvent& eve
   const End& active = *attempt.active;
   const PrivateBytes sent = private_data(attempt, Side::kLeft);
   if (!attempt.passive.empty()) {
-    // A late duplicate is a new request when the first has been withdrawn, or its end is no longer remembered. The timewait of a program that
-    // asked for a short one ends before the network is through with its messages.
+    // A late duplicate is a new request when the first has been withdrawn, or its end is no longer
+    // remembered. The timewait of a program that asked for a short one ends before the network is through
+    // with its messages.
     const End& last = *attempt.passive.back();
     const Duration remembered = last.has_left ? timewait_of(attempt) : kRejectionKept;
     const bool is_forgotten = last.is_over() && (last.has_given_up || last.is_past_timewait ||
@@ -151,7 +152,7 @@ void ConnectionTraffic::judge_response(const End& end, const CmEvent& event) {
   if (found == attempt.passive.end()) return complain(end, "a reply that no program gave");
   const PrivateBytes sent = private_data(attempt, Side::kRight);
   if (datagram != nullptr) {
-    constexpr std::uint32_t kDatagramQkey = 0x01234567;  // abi.md 3.2
+    constexpr std::uint32_t kDatagramQkey = 0x01234567;  // CM.md 2
     if (datagram->qkey != kDatagramQkey) complain(end, fmt::format("Q_Key {:#x}", datagram->qkey));
     return judge_private_data(end, datagram->private_data, sent, kSidrRepUserBytes);
   }

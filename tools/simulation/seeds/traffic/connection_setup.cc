@@ -127,7 +127,8 @@ void ConnectionTraffic::reject(End& end) {
   this->end(end);
 }
 
-/// What is posted before the peer can send finds its receives there. False when the connection has ended before the program came to it.
+/// What is posted before the peer can send finds its receives there. False when the connection has ended
+/// before the program came to it.
 bool ConnectionTraffic::connect_qp(End& end) {
   for (const QpState state : {QpState::kInit, QpState::kReadyToReceive, QpState::kReadyToSend}) {
     if (const auto moved = move_qp(end, state); !moved) {

@@ -27,7 +27,8 @@ constexpr Duration kLookInterval = 500ms;
 
 /// Until a request that is not answered is given up.
 constexpr Duration kLongestQuestion = (kCmRetries + 1) * (kCmResponseTime + 2 * kCmPacketLifetime);
-/// When there are no ids any more: an answer is kept for three response times, and DREQ is repeated until it is given up.
+/// When there are no ids any more: an answer is kept for three response times, and DREQ is repeated until it
+/// is given up.
 constexpr Duration kLongestRemains = kLongestQuestion + 3 * kCmResponseTime;
 
 SocketAddress address_of(HostId host, std::uint16_t port, bool ipv6) {
@@ -114,7 +115,8 @@ void ConnectionTraffic::on_overdue(End& end) {
 /// An established connection has not ended by itself.
 void ConnectionTraffic::on_quiet(End& end) {
   const End* const peer = peer_of(end);
-  // The RTU may be lost, and the REP not repeated for long after an MRA: the peer may have been established just now.
+  // The RTU may be lost, and the REP not repeated for long after an MRA: the peer may have been established
+  // just now.
   const bool begins_late =
       peer != nullptr && (peer->stage == Stage::kAccepted ||
                           (peer->stage == Stage::kEstablished && scene_.now() - peer->since < kLongestQuiet));

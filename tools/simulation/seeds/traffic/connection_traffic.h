@@ -19,15 +19,16 @@
 
 namespace urnic::sim {
 
-/// Every attempt ends within the time that retries and MRAs promise: established on both sides, rejected with the reason and the
-/// private data that the other side gave, unreachable only if nothing could come through. Both sides agree about queue pairs,
-/// communication IDs, PSNs and private data. Data flow over what is established. After a disconnection both ids see
-/// DISCONNECTED, and TIMEWAIT_EXIT not before the end of it. Sides may differ only where one of them left, where the network was
-/// cut, or where the last message of a side that then forgot was lost; judge_*() say exactly when. In the end nothing is left.
+/// Every attempt ends within the time that retries and MRAs promise: established on both sides, rejected with
+/// the reason and the private data that the other side gave, unreachable only if nothing could come through.
+/// Both sides agree about queue pairs, communication IDs, PSNs and private data. Data flow over what is
+/// established. After a disconnection both ids see DISCONNECTED, and TIMEWAIT_EXIT not before the end of it.
+/// Sides may differ only where one of them left, where the network was cut, or where the last message of a
+/// side that then forgot was lost; judge_*() say exactly when. In the end nothing is left.
 class ConnectionTraffic final : public Traffic {
  public:
-  /// `index`: which traffic of the world this is; `first_pair` the first number that is free for connections of the
-  /// wire observer.
+  /// `index`: which traffic of the world this is; `first_pair` the first number that is free for connections
+  /// of the wire observer.
   ConnectionTraffic(Scene& scene, std::uint32_t index, std::uint32_t first_pair,
                     const ConnectionPlans& plans);
   ~ConnectionTraffic() override;

@@ -262,7 +262,8 @@ void EndpointDriver::begin_draining(bool notify) {
   scene_.observer.flow(pair_, side_).on_draining(true);
 }
 
-/// Without waiting for the event, perhaps: then it must not come any more. It may have come since the last poll.
+/// Without waiting for the event, perhaps: then it must not come any more. It may have come since the last
+/// poll.
 void EndpointDriver::end_draining() {
   judge_drained();
   is_draining_ = false;

@@ -113,9 +113,9 @@ Duration EndpointDriver::silence_of_responder() const {
   return since == transport::kNever ? Duration(0) : scene_.now() - since;
 }
 
-/// A host may stall, its port be full for a while, and a paused network hold the port up. Where it has a controller, what
-/// stands after READ data waits with these: two packets of 4096 bytes take 66 ms at the 1 Mb/s that others have at the least, and
-/// with swift, at its least window, hundreds of round trips.
+/// A host may stall, its port be full for a while, and a paused network hold the port up. Where it has a
+/// controller, what stands after READ data waits with these: two packets of 4096 bytes take 66 ms at the 1
+/// Mb/s that others have at the least, and with swift, at its least window, hundreds of round trips.
 Duration EndpointDriver::longest_silence() const {
   const Duration longest = 2 * scene_.options.stall_time + host_.attachment().held_up();
   const auto& controller = scene_.options.congestion[index(host_.id())];

@@ -39,7 +39,8 @@ class Host {
   AtomicModel& atomics(std::uint32_t offset) { return atomics_.at(offset); }
   /// At the end, when nothing is outstanding: a complaint about the numbers that atomics worked on.
   std::optional<std::string> check_atomics();
-  /// Packets that its device made and dropped, as no other host had answered for their addresses: nothing on the wire tells of those.
+  /// Packets that its device made and dropped, as no other host had answered for their addresses: nothing on
+  /// the wire tells of those.
   std::uint64_t packets_without_neighbor() const;
   Attachment& attachment() { return attachment_; }
   const Attachment& attachment() const { return attachment_; }

@@ -20,8 +20,8 @@ class RdmaCmClient final : private nic::rdma_cm::ChannelSignal {
   RdmaCmClient(const RdmaCmClient&) = delete;
   RdmaCmClient& operator=(const RdmaCmClient&) = delete;
 
-  /// What `operation` returns when it is called with the RdmaCm and the channel under the engine lock. The engine runs
-  /// afterwards.
+  /// What `operation` returns when it is called with the RdmaCm and the channel under the engine lock. The
+  /// engine runs afterwards.
   template <typename Operation>
   auto call(Operation operation) {
     nic::Engine& engine = scene_.host(host_).device().engine();

@@ -318,8 +318,8 @@ bool UnreliableTraffic::may_arrive_twice() const {
                              [](const LinkOptions& link) { return link.faults.duplication > 0; });
 }
 
-// A link that goes down or comes up changes the ways of frames, and those that travel directly once the faults have stopped overtake
-// what is still in the topology.
+// A link that goes down or comes up changes the ways of frames, and those that travel directly once the
+// faults have stopped overtake what is still in the topology.
 bool UnreliableTraffic::keeps_order() const {
   const Options& options = scene_.options;
   const bool has_one_way =
