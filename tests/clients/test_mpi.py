@@ -23,7 +23,16 @@ class Mpi(HostsTest):
         program = harness.STAGE.root / "bin" / f"mpi_exchange.{compiler}"
         if not program.exists():
             subprocess.run(
-                [compiler, "-Wall", "-Wextra", "-Werror", "-O2", "-o", program, HERE / "programs/mpi_exchange.c"],
+                [
+                    compiler,
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-O2",
+                    "-o",
+                    program,
+                    HERE / "programs/mpi_exchange.c",
+                ],
                 check=True,
             )
         return program
