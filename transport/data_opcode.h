@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 
 #include "transport/wire/opcode.h"
 #include "transport/work_request.h"
@@ -25,6 +26,8 @@ inline const DataOpcodes* find_data_opcodes(SendOperation operation) {
       {kRcWriteFirst, kRcWriteMiddle, kRcWriteLast, kRcWriteOnly},
       {kRcWriteFirst, kRcWriteMiddle, kRcWriteLastWithImmediate, kRcWriteOnlyWithImmediate},
   };
+  constexpr std::size_t kCount = static_cast<std::size_t>(SendOperation::kWriteWithImmediate) + 1;
+  static_assert(std::size(kRows) == kCount, "a row for each operation that carries a payload, and no other");
   return operation <= SendOperation::kWriteWithImmediate ? &kRows[static_cast<std::size_t>(operation)]
                                                          : nullptr;
 }

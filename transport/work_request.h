@@ -16,6 +16,8 @@ struct Sge {
   Lkey lkey{};
 };
 
+/// The order counts: first those whose packets carry a payload (data_opcode.h), last those without a packet
+/// (is_local()).
 enum class SendOperation : std::uint8_t {
   kSend,
   kSendWithImmediate,

@@ -1,6 +1,7 @@
 #include "transport/rc/requester.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "transport/data_opcode.h"
 #include "transport/local_work.h"
@@ -92,9 +93,18 @@ WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> o
       return emit_flush(wqe, out);
     case SendOperation::kAtomicWrite:
       return emit_atomic_write(wqe, out);
-    default:
+    case SendOperation::kSend:
+    case SendOperation::kSendWithImmediate:
+    case SendOperation::kSendWithInvalidate:
+    case SendOperation::kWrite:
+    case SendOperation::kWriteWithImmediate:
       return emit_data(wqe, out, now);
+    case SendOperation::kLocalInvalidate:
+    case SendOperation::kBindWindow:
+      break;
   }
+  assert(!"local work sends no packet");
+  return {};
 }
 
 // What all request packets have in common. Packets that have a response ask for it by being what they are,
