@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import harness
@@ -13,6 +14,10 @@ from harness import ClientTest
 from stage import NOBODY
 
 LABS = harness.PROJECT / "tools/teaching/lab"
+sys.path.append(str(LABS))
+
+from runner.exercises import BadSource, exercises, render  # noqa: E402
+
 NETWORK = (
     "link add net0 type veth peer name net1",
     "addr add 10.99.0.1/24 dev net0",
@@ -142,12 +147,12 @@ class Labs(ClientTest):
         except ValueError:
             self.fail(f"no report: {result.stdout}{result.stderr}")
 
-    def students_folder(self, number, files=()):
-        """A folder with the lab's files as a student gets them, and some files from elsewhere."""
+    def students_folder(self, number, texts=None):
+        """A folder with the lab's files as a student gets them, and with these texts: {name: text}."""
         folder = self.folder / f"urnic-lab-{number}"
         folder.mkdir(exist_ok=True)
-        for file in files:
-            shutil.copy(file, folder)
+        for name, text in (texts or {}).items():
+            (folder / name).write_text(text)
         if harness.STAGE.is_root:
             for path in (folder, *folder.iterdir()):
                 os.chown(path, NOBODY, NOBODY)
@@ -172,24 +177,25 @@ class Labs(ClientTest):
 
     def gaps_fail(self, number):
         """Each file with gaps, beside the solutions of the others."""
-        solutions = sorted((source(number) / "solution").iterdir())
+        solutions = exercises(source(number), is_filled=True)
         self.assertTrue(solutions)
         for open_file in solutions:
-            with self.subTest(file=open_file.name):
-                folder = self.students_folder(number, [file for file in solutions if file != open_file])
-                (folder / open_file.name).unlink(missing_ok=True)
+            with self.subTest(file=open_file):
+                others = {name: text for name, text in solutions.items() if name != open_file}
+                folder = self.students_folder(number, others)
+                (folder / open_file).unlink(missing_ok=True)
                 code, report = self.check(number)
                 self.assertEqual((code, report["passed"]), (NOT_PASSED, False))
                 failed = [step for step in report["steps"] if not step["passed"]]
                 self.assertEqual(len(failed), 1)
-                self.assertEqual(failed[0]["exercise"], open_file.name)
+                self.assertEqual(failed[0]["exercise"], open_file)
                 self.assertRegex(self.complaints_of(report), r"GAP \d")
 
     def spoilt_fails(self, number, name, old, new, words):
-        text = (source(number) / "solution" / name).read_text()
+        solutions = exercises(source(number), is_filled=True)
+        text = solutions[name]
         self.assertEqual(text.count(old), 1)
-        folder = self.students_folder(number, (source(number) / "solution").iterdir())
-        (folder / name).write_text(text.replace(old, new))
+        folder = self.students_folder(number, {**solutions, name: text.replace(old, new)})
         code, report = self.check(number)
         self.assertEqual(code, NOT_PASSED, "the lab takes it for right")
         self.assertIn(words, self.complaints_of(report))
@@ -204,6 +210,30 @@ class Labs(ClientTest):
         for lab in listed:
             self.assertTrue(lab["understand"] and 0 < lab["minutes"] <= 60)
             self.assertIn(f"{lab['number']}  {lab['title']} ({lab['minutes']} minutes)", text)
+
+    def test_exercises_have_marks_in_order(self):
+        text = "a\n  # <gap>\ngap\n  # <filled>\nfilled\n  # <end>\nz"
+        self.assertEqual(render(text, is_filled=False), "a\ngap\nz")
+        self.assertEqual(render(text, is_filled=True), "a\nfilled\nz")
+        for wrong in (
+            "// <filled>\n",
+            "// <gap>\n// <end>\n",
+            "// <gap>\n// <gap>\n",
+            "// <gap>\n// <filled>\n",
+        ):
+            with self.assertRaises(BadSource, msg=wrong):
+                render(wrong, is_filled=True)
+        for number in numbers():
+            with self.subTest(lab=number):
+                gaps, solutions = (exercises(source(number), is_filled=filled) for filled in (False, True))
+                self.assertTrue(gaps and all(gaps[name] != solutions[name] for name in gaps))
+
+    def test_write_the_solutions_for_those_who_teach(self):
+        solved = self.folder / "solved"
+        result = self.lab(7, "--solution", "--folder", solved)
+        self.assertEqual(result.returncode, PASSED, result.stderr)
+        self.assertEqual((solved / "mended.c").read_text(), exercises(source(7), is_filled=True)["mended.c"])
+        self.assertTrue((solved / "README.md").exists())
 
     def test_have_pages_for_students_and_teachers(self):
         for number in numbers():
@@ -231,7 +261,7 @@ class Labs(ClientTest):
         """Lab 8 from the first step to the picture: a mistake that is mended, a wrong prediction and right
         ones."""
         self.require("make", "gcc")
-        folder = self.students_folder(8, (source(8) / "solution").iterdir())
+        folder = self.students_folder(8, exercises(source(8), is_filled=True))
         answers = ["", "3", "32", "", "", "6", "0", ""]
         result = self.lab(8, answers="".join(f"{answer}\n" for answer in answers))
         self.assertEqual(result.returncode, PASSED, result.stdout + result.stderr)
@@ -257,8 +287,8 @@ class Labs(ClientTest):
     def test_refuse_wrong_usage_in_one_line(self):
         for words, says in (
             (["77"], "there is no lab 77"),
-            (["1", "--solution"], "--check"),
             (["1", "--json"], "--check"),
+            (["1", "--solution", "--folder", str(self.folder)], "is there already"),
             (["one"], "one"),
         ):
             with self.subTest(words=words):

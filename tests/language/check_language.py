@@ -75,7 +75,7 @@ CODE_COLUMNS = 110
 PAGE_COLUMNS = 160
 LONG_LINES = "long-line"
 
-SUFFIXES_OF_CODE = {".cc", ".h", ".c", ".py", ".sh", ".cmake", ".js", ".css", ".html"}
+SUFFIXES_OF_CODE = {".cc", ".h", ".c", ".py", ".sh", ".cmake", ".js", ".css", ".html", ".in"}
 # Protocol scripts, whose first line is their title.
 SUFFIXES_OF_SCRIPTS = {".cm", ".rdma"}
 NAMES_OF_CODE = {"CMakeLists.txt", "Containerfile"}

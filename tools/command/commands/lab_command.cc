@@ -23,6 +23,7 @@ exercises, files with gaps that you fill in.
   urnic lab 1                  work on lab 1, in ./urnic-lab-1; later: go on there
   urnic lab 1 --check          judge your files without asking
   urnic lab 1 --check --solution --json      for those who teach: does the lab work on this machine?
+  urnic lab 1 --solution --folder solved     for those who teach: the lab with its gaps filled in
 
 Labs need python3 (3.11 or newer), make, a C compiler, and the headers of libibverbs; no root, and no network.
 
@@ -38,7 +39,8 @@ LabCommand::LabCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--folder", folder_, "Where the lab's files are; ./urnic-lab-NUMBER by default")
       ->type_name("FOLDER");
   command->add_flag("--check", check_, "Carry out all experiments without asking, and say what is right");
-  command->add_flag("--solution", solution_, "Check the solutions in place of your files");
+  command->add_flag("--solution", solution_,
+                    "Check the solutions in place of your files; alone: write them into a new folder");
   command->add_flag("--json", json_, "The list, or what --check found, as JSON");
   command->add_flag("--restart", restart_, "Begin with the first step again; files stay");
   command->add_flag("--open", open_, "Open the picture in a browser at the end");

@@ -26,8 +26,8 @@ def main():
     lab = labs.get(options.number)
     if lab is None:
         return _complain(f"there is no lab {options.number}; there are {', '.join(map(str, labs))}", USAGE)
-    if (options.solution or options.json) and not options.check:
-        return _complain("--solution and --json of a lab go with --check", USAGE)
+    if options.json and not options.check:
+        return _complain("--json of a lab goes with --check", USAGE)
     missing = _missing(lab)
     if missing:
         return _complain(
@@ -39,6 +39,8 @@ def main():
         return _complain("start this with 'urnic lab'", SOMETHING_IS_MISSING)
     folder = pathlib.Path(options.folder) if options.folder else folders.usual(lab)
     try:
+        if options.solution and not options.check:
+            return _solve(lab, folder)
         if options.check:
             return check(lab, folder, urnic, options.solution, options.json, console)
         return Session(lab, folder, urnic, console, options.open).run(options.restart)
@@ -56,12 +58,24 @@ def _parser():
         "--check", action="store_true", help="carry out all experiments without asking, and say what is right"
     )
     parser.add_argument(
-        "--solution", action="store_true", help="check the solutions instead of the student's files"
+        "--solution",
+        action="store_true",
+        help="check the solutions instead of the student's files; alone: write them into a new folder",
     )
     parser.add_argument("--json", action="store_true", help="the list, or what --check found, for programs")
     parser.add_argument("--restart", action="store_true", help="begin with the first step again; files stay")
     parser.add_argument("--open", action="store_true", help="open the picture in a browser at the end")
     return parser
+
+
+def _solve(lab, folder):
+    """For those who teach: the lab with its gaps filled in. It touches no folder that a student may work in."""
+    if folder.exists():
+        return _complain(f"{folder} is there already; name a new one: --folder FOLDER", USAGE)
+    folders.prepare(lab, folder)
+    folders.fill_in(lab, folder)
+    print(f"{folder} has the lab with its gaps filled in.")
+    return 0
 
 
 def _list(labs, as_json, console):

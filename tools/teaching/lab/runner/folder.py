@@ -4,8 +4,9 @@ import pathlib
 import shutil
 
 from runner.catalog import COMMON
+from runner.exercises import exercises
 
-NOT_FOR_STUDENTS = {"lab.py", "teacher.md", "solution", "__pycache__"}
+NOT_FOR_STUDENTS = {"lab.py", "teacher.md"}
 PROGRESS = ".progress.json"
 
 
@@ -23,13 +24,16 @@ def prepare(lab, folder):
     for source in (*_files(COMMON), *_files(lab.folder)):
         if not (folder / source.name).exists():
             shutil.copyfile(source, folder / source.name)
+    for name, text in exercises(lab.folder, is_filled=False).items():
+        if not (folder / name).exists():
+            (folder / name).write_text(text)
     return is_new
 
 
 def fill_in(lab, folder):
     """Puts the solutions over the files with gaps."""
-    for source in _files(lab.folder / "solution"):
-        shutil.copyfile(source, folder / source.name)
+    for name, text in exercises(lab.folder, is_filled=True).items():
+        (folder / name).write_text(text)
 
 
 def _files(folder):
