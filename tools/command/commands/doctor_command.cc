@@ -105,8 +105,9 @@ int DoctorCommand::run(const std::vector<std::string>& program) const {
   const auto dropin = dropin_folder();
   std::vector<Finding> findings = judge(read_host_facts(dropin));
   if (!program.empty() && dropin) {
-    for (Finding& finding : judge(read_program_facts(program.front(), dropin.value())))
+    for (Finding& finding : judge(read_program_facts(program.front(), dropin.value()))) {
       findings.push_back(std::move(finding));
+    }
   }
   std::optional<PathFacts> path;
   if (!peer_.empty()) {

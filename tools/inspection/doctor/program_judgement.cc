@@ -34,9 +34,10 @@ Finding judge_file(const ProgramFacts& facts) {
     return problem("program", what + ": neither a script nor a 64-bit program of Linux",
                    "name the program that opens the device");
   }
-  if (!facts.error.empty())
+  if (!facts.error.empty()) {
     return problem("program", what + ": " + facts.error,
                    "it does not start without urnic either, or a library of it is for another system");
+  }
   return good("program", what);
 }
 
@@ -70,9 +71,10 @@ Finding judge_framework(const FrameworkFacts& facts, const std::string& dropin) 
         fmt::format("it can use TCP alone; install a {} that is built with verbs", facts.framework->name));
   }
   const std::string part = facts.part.string();
-  if (!facts.error.empty())
+  if (!facts.error.empty()) {
     return problem(check, fmt::format("{}: {}", part, facts.error),
                    "it cannot be loaded, so the program falls back to TCP");
+  }
   const LoadedLibrary* const library = find(facts.loads, "libibverbs");
   if (library == nullptr && find(facts.loads, "libucs") != nullptr) {
     return good(check, fmt::format("{} uses UCX; {}", part, advice));
@@ -85,8 +87,9 @@ Finding judge_framework(const FrameworkFacts& facts, const std::string& dropin) 
                 fmt::format("this build of {} may reach verbs by another library, or not at all",
                             facts.framework->name));
   }
-  if (library->path == dropin)
+  if (library->path == dropin) {
     return good(check, fmt::format("{} uses verbs, and gets urnic's; {}", part, advice));
+  }
   return problem(check, fmt::format("{} loads {}", part, library->path.string()),
                  "it sees no device of urnic");
 }
@@ -100,8 +103,9 @@ std::vector<Finding> judge(const ProgramFacts& facts) {
   if (const LoadedLibrary* const library = find(facts.libraries, "librdmacm")) {
     findings.push_back(good("librdmacm", library->path.empty() ? "not found" : library->path.string()));
   }
-  for (const FrameworkFacts& framework : facts.frameworks)
+  for (const FrameworkFacts& framework : facts.frameworks) {
     findings.push_back(judge_framework(framework, facts.dropin));
+  }
   return findings;
 }
 

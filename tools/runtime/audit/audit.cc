@@ -43,8 +43,9 @@ void find_dropin(const char* list) {
       if (*end == '/') name = end + 1;
     }
     const auto folder_length = static_cast<std::size_t>(name - begin);
-    if (rest_after(name, kOwnName) == end && folder_length <= kLongestFolder)
+    if (rest_after(name, kOwnName) == end && folder_length <= kLongestFolder) {
       return set_dropin(begin, folder_length);
+    }
     begin = *end == ':' ? end + 1 : end;
   }
 }

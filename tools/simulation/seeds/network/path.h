@@ -25,6 +25,7 @@ class Path {
 
   virtual void carry(Trip trip) = 0;
   /// An event kEnter that this path has added.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): those that override it keep the frame
   virtual void enter([[maybe_unused]] HostId from, [[maybe_unused]] Frame frame) {}
 
   /// When something happens inside that is not an event of the world; kNever when nothing will.
