@@ -86,21 +86,23 @@ TEST(Pattern, ARingAllReduceSendsNoMoreThanItHasTo) {
   EXPECT_EQ(sums.sent, sums.received);
 }
 
-/// Follows contributions: what a host sends is made of all that it knows then. At the end each must have the
-/// contribution of all.
+/// Follows contributions: what a host sends is made of all that it knows when it begins, and steps that begin
+/// at the same time know nothing of each other. At the end each host must have the contribution of all.
 void expect_all_reduced(std::size_t count, const std::string& job) {
   const Workload workload = workload_of(fmt::format(R"({{"jobs": [{{{}}}]}})", job), star(count));
   StepTracker tracker(workload);
   std::vector<std::set<std::size_t>> knows(count);
   for (std::size_t i = 0; i < count; ++i) knows[i].insert(i);
   while (const auto time = tracker.next_time()) {
+    std::vector<std::pair<std::size_t, std::set<std::size_t>>> sent;
     while (const auto begun = tracker.next_due(*time)) {
-      const Step& step = workload.steps[*begun];
-      auto& receiver = knows[static_cast<std::size_t>(step.peer)];
-      const auto& sender = knows[static_cast<std::size_t>(step.host)];
-      receiver.insert(sender.begin(), sender.end());
-      tracker.arrive(*begun, *time);
-      tracker.complete(*begun, *time);
+      sent.emplace_back(*begun, knows[static_cast<std::size_t>(workload.steps[*begun].host)]);
+    }
+    for (const auto& [step, contributions] : sent) {
+      knows[static_cast<std::size_t>(workload.steps[step].peer)].insert(contributions.begin(),
+                                                                        contributions.end());
+      tracker.arrive(step, *time);
+      tracker.complete(step, *time);
     }
   }
   EXPECT_TRUE(tracker.is_over());
