@@ -44,6 +44,17 @@ class Linking(ClientTest):
         self.expect_end(process, timeout=30)
         self.assertIn(f"devices=1 libibverbs={self.dropin}", process.output())
 
+    def test_the_auditor_needs_no_library(self):
+        """The dynamic linker would load each one a second time, into every process."""
+        said = subprocess.run(
+            ["readelf", "-d", self.dropin.parent / "liburnic_audit.so"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        self.assertIn("SONAME", said)
+        self.assertNotIn("NEEDED", said)
+
     def test_by_the_usual_name(self):
         self.expect_urnic(self.compile("linked", "-libverbs"))
 
@@ -75,7 +86,7 @@ class Linking(ClientTest):
 
     def test_below_valgrind(self):
         if shutil.which("valgrind") is None:
-            self.skipTest("valgrind is not installed: tools/install-packages bench")
+            self.skipTest("valgrind is not installed: tools/install-packages clients")
         program = self.compile("linked", "-libverbs")
         self.expect_urnic("valgrind", "-q", "--error-exitcode=9", "--undef-value-errors=no", program)
 

@@ -178,10 +178,12 @@ Result<std::string, Error> dropin_folder() {
                                         code.message())};
   }
   const auto folder = executable.parent_path().parent_path() / "lib" / "urnic";
-  if (!std::filesystem::exists(folder / "libibverbs.so.1", code)) {
-    return Error{.code = ENOENT,
-                 .message = fmt::format("{}/libibverbs.so.1 is missing; build the project with DPDK",
-                                        folder.string())};
+  for (const char* const name : {"libibverbs.so.1", "liburnic_audit.so"}) {
+    if (std::filesystem::exists(folder / name, code)) continue;
+    return Error{
+        .code = ENOENT,
+        .message = fmt::format("{}/{} is missing; build the project with DPDK, or install urnic as a whole",
+                               folder.string(), name)};
   }
   // The loader would take the text after one of these for another folder.
   if (folder.string().find_first_of(":;") != std::string::npos) {

@@ -31,14 +31,6 @@ std::optional<fs::path> first_file(const fs::path& folder, std::string_view begi
   return *std::min_element(found.begin(), found.end());
 }
 
-/// The shared library of that name which the program loads.
-const LoadedLibrary* find_library(const std::vector<LoadedLibrary>& libraries, std::string_view begin) {
-  const auto found = std::find_if(libraries.begin(), libraries.end(), [&](const LoadedLibrary& library) {
-    return fs::path(library.name).filename().string().starts_with(begin) && !library.path.empty();
-  });
-  return found == libraries.end() ? nullptr : &*found;
-}
-
 FrameworkFacts look_at(const Framework& framework, const fs::path& library, const fs::path& linker,
                        const std::string& dropin) {
   std::error_code code;
@@ -82,7 +74,9 @@ void add_frameworks(const std::vector<LoadedLibrary>& libraries, const fs::path&
   for (const Framework& framework : kFrameworks) {
     const LoadedLibrary* const library = find_library(libraries, framework.library);
     const bool is_new = std::find(known.begin(), known.end(), framework.name) == known.end();
-    if (library != nullptr && is_new) add(frameworks, look_at(framework, library->path, linker, dropin));
+    if (library != nullptr && !library->path.empty() && is_new) {
+      add(frameworks, look_at(framework, library->path, linker, dropin));
+    }
   }
 }
 

@@ -11,13 +11,6 @@ namespace {
 constexpr std::string_view kRuntimeAdvice =
     "what a program opens while it runs is not seen here: 'urnic run -v' says when the program has a NIC";
 
-const LoadedLibrary* find(const std::vector<LoadedLibrary>& libraries, std::string_view begin) {
-  const auto found = std::find_if(libraries.begin(), libraries.end(), [&](const LoadedLibrary& library) {
-    return library.name.find(begin) != std::string::npos;
-  });
-  return found == libraries.end() ? nullptr : &*found;
-}
-
 Finding judge_file(const ProgramFacts& facts) {
   if (facts.file.empty()) {
     return problem("program", facts.program + ": there is no such program",
@@ -42,10 +35,10 @@ Finding judge_file(const ProgramFacts& facts) {
 }
 
 Finding judge_libibverbs(const ProgramFacts& facts) {
-  const LoadedLibrary* const library = find(facts.libraries, "libibverbs");
+  const LoadedLibrary* const library = find_library(facts.libraries, "libibverbs");
   const bool is_below =
       std::any_of(facts.frameworks.begin(), facts.frameworks.end(), [&](const FrameworkFacts& framework) {
-        const LoadedLibrary* const later = find(framework.loads, "libibverbs");
+        const LoadedLibrary* const later = find_library(framework.loads, "libibverbs");
         return later != nullptr && later->path == facts.dropin;
       });
   if (library == nullptr && is_below) {
@@ -75,8 +68,8 @@ Finding judge_framework(const FrameworkFacts& facts, const std::string& dropin) 
     return problem(check, fmt::format("{}: {}", part, facts.error),
                    "it cannot be loaded, so the program falls back to TCP");
   }
-  const LoadedLibrary* const library = find(facts.loads, "libibverbs");
-  if (library == nullptr && find(facts.loads, "libucs") != nullptr) {
+  const LoadedLibrary* const library = find_library(facts.loads, "libibverbs");
+  if (library == nullptr && find_library(facts.loads, "libucs") != nullptr) {
     return good(check, fmt::format("{} uses UCX; {}", part, advice));
   }
   if (library == nullptr && facts.framework->name == "NCCL") {
@@ -100,7 +93,7 @@ std::vector<Finding> judge(const ProgramFacts& facts) {
   std::vector<Finding> findings{judge_file(facts)};
   if (findings.front().verdict == Verdict::kProblem) return findings;
   findings.push_back(judge_libibverbs(facts));
-  if (const LoadedLibrary* const library = find(facts.libraries, "librdmacm")) {
+  if (const LoadedLibrary* const library = find_library(facts.libraries, "librdmacm")) {
     findings.push_back(good("librdmacm", library->path.empty() ? "not found" : library->path.string()));
   }
   for (const FrameworkFacts& framework : facts.frameworks) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <sstream>
@@ -68,6 +69,13 @@ std::vector<LoadedLibrary> parse_loaded_libraries(const std::string& text) {
     libraries.push_back({.name = name, .path = path});
   }
   return libraries;
+}
+
+const LoadedLibrary* find_library(const std::vector<LoadedLibrary>& libraries, std::string_view begin) {
+  const auto found = std::find_if(libraries.begin(), libraries.end(), [&](const LoadedLibrary& library) {
+    return std::filesystem::path(library.name).filename().string().starts_with(begin);
+  });
+  return found == libraries.end() ? nullptr : &*found;
 }
 
 Result<std::vector<LoadedLibrary>, Error> loaded_libraries(const std::filesystem::path& linker,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "transport/result.h"
@@ -25,5 +26,8 @@ Result<std::vector<LoadedLibrary>, Error> loaded_libraries(const std::filesystem
 
 /// Out of what `ld.so --list` prints. Lines of another form are left out.
 std::vector<LoadedLibrary> parse_loaded_libraries(const std::string& text);
+
+/// The library whose file name, as the program has it, begins so; null if there is none.
+const LoadedLibrary* find_library(const std::vector<LoadedLibrary>& libraries, std::string_view begin);
 
 }  // namespace urnic::tools
