@@ -52,6 +52,8 @@ enum class Type2Windows : std::uint8_t {
 
 struct DeviceConfig {
   std::string name = "urnic0";
+  unsigned number = 0;   ///< among the devices of the process
+  unsigned devices = 1;  ///< that the process has
   transport::wire::Mac mac;
   std::optional<Ipv4Interface> ipv4;
   std::optional<Ipv6Interface> ipv6;

@@ -36,8 +36,9 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
   if (const auto started = start_eal(options); !started) return started.error();
   switch (spec.kind) {
     case nic::PortSpec::Kind::kVhost:
-      return spec.side == nic::PortSpec::VhostSide::kFront ? open_vhost_front(spec.target, link_mtu)
-                                                           : open_vhost_back(spec.target, link_mtu);
+      return spec.side == nic::PortSpec::VhostSide::kFront
+                 ? open_vhost_front(spec.target, link_mtu, options.waits_for_first_peer)
+                 : open_vhost_back(spec.target, link_mtu);
     case nic::PortSpec::Kind::kAfPacket:
       return open_af_packet(spec.target, link_mtu);
     case nic::PortSpec::Kind::kFabric:  // its ports are vhost wires, see join_fabric()

@@ -11,6 +11,8 @@ inline constexpr std::uint16_t kMaxLinkMtu = 9600;
 
 struct DpdkOptions {
   bool verbose = false;  ///< let EAL and its drivers print to stderr
+  /// Whether what is sent before the port's first peer has come waits for that peer, for a few seconds.
+  bool waits_for_first_peer = true;
   /// Address space for rings and packet buffers, in MiB. Only what a pool touches becomes resident, except
   /// for a PCI card.
   unsigned memory_mib = 128;

@@ -80,7 +80,7 @@ nic::Room DpdkPort::reserve_to(const transport::wire::Mac&) {
 }
 
 bool DpdkPort::is_waiting_for_first_peer() {
-  is_new_ = !link_.is_up() && Clock::now() - opened_at_ < kFirstPeerPatience;
+  is_new_ = config_.waits_for_first_peer && !link_.is_up() && Clock::now() - opened_at_ < kFirstPeerPatience;
   return is_new_;
 }
 

@@ -53,15 +53,17 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 /// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the
 /// whole queue, and every frame that finds no room from then on until it takes one.
 ///
-/// The first peer misses nothing: until it is there, or kFirstPeerPatience is over, reserve() comes up empty.
-/// A program asks for its peer's address with its first message and repeats that a few times in a second,
-/// while a switch that is a vhost-user back, as Open vSwitch, looks for its front only once a second.
+/// If the port waits for its first peer, that peer misses nothing: until it is there, or kFirstPeerPatience
+/// is over, reserve() comes up empty. A program asks for its peer's address with its first message and
+/// repeats that a few times in a second, while a switch that is a vhost-user back, as Open vSwitch, looks for
+/// its front only once a second.
 class DpdkPort final : public nic::PacketPort {
  public:
   struct Config {
     std::size_t max_frame_bytes = 0;
     std::size_t min_frame_bytes = 0;  ///< shorter frames are padded with zeros
     bool is_polled = false;           ///< the device wakes no sleeper
+    bool waits_for_first_peer = true;
     std::string description;
   };
 

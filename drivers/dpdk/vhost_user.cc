@@ -107,17 +107,20 @@ EthDevice::Config common_config(std::uint16_t link_mtu) {
 }
 
 std::unique_ptr<nic::PacketPort> make_port(std::unique_ptr<Medium> medium, const std::string& path,
-                                           const char* side, std::uint16_t link_mtu) {
+                                           const char* side, std::uint16_t link_mtu,
+                                           bool waits_for_first_peer) {
   return std::make_unique<DpdkPort>(
       std::move(medium), DpdkPort::Config{.max_frame_bytes = link_mtu + kEthernetHeaderBytes,
                                           .min_frame_bytes = 0,
+                                          .waits_for_first_peer = waits_for_first_peer,
                                           .description = fmt::format("vhost {} ({})", path, side)});
 }
 
 }  // namespace
 
 Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_front(const std::string& path,
-                                                                 std::uint16_t link_mtu) {
+                                                                 std::uint16_t link_mtu,
+                                                                 bool waits_for_first_peer) {
   auto file = SocketFile::claim(path);
   if (!file) return file.error();
 
@@ -139,7 +142,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_front(const std::stri
   auto medium =
       std::make_unique<FrontMedium>(std::move(device.value()), std::move(file.value()), std::move(session));
   if (const auto open = medium->let_peers_in(); !open) return open.error();
-  return make_port(std::move(medium), path, "front", link_mtu);
+  return make_port(std::move(medium), path, "front", link_mtu, waits_for_first_peer);
 }
 
 Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_back(const std::string& path,
@@ -157,7 +160,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_back(const std::strin
 
   auto device = EthDevice::create(config);
   if (!device) return device.error();
-  return make_port(std::make_unique<BackMedium>(std::move(device.value())), path, "back", link_mtu);
+  return make_port(std::make_unique<BackMedium>(std::move(device.value())), path, "back", link_mtu, true);
 }
 
 }  // namespace urnic::drivers

@@ -19,8 +19,10 @@ namespace urnic::drivers {
 /// is the user's alone. A peer has the rings and the frames: it can read and change every frame that is on
 /// the wire, also after its check, and can end the wire, but not the process at the other end of it, with one
 /// exception: a front that cuts the memory which it lends ends its back by SIGBUS. See LentMemory.
+/// `waits_for_first_peer` as in DpdkOptions.
 Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_front(const std::string& path,
-                                                                 std::uint16_t link_mtu);
+                                                                 std::uint16_t link_mtu,
+                                                                 bool waits_for_first_peer = true);
 Result<std::unique_ptr<nic::PacketPort>, Error> open_vhost_back(const std::string& path,
                                                                 std::uint16_t link_mtu);
 

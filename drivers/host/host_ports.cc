@@ -31,12 +31,22 @@ static_assert(kFirstLent % kLentPorts == 0 && kFirstOthers % kLentPorts == 0 &&
               kEndOfPorts % kLentPorts == 0);
 
 /// What the port table has for a lent port: nothing else may be there, at whatever address.
-nic::rdma_cm::PortTable::Binding lent_binding(unsigned slot, std::uint16_t port) {
+nic::rdma_cm::PortTable::Binding lent_binding(unsigned slot, std::uint16_t port, std::uint32_t interface) {
   return {.id = of_host(slot, nic::rdma_cm::IdNumber{kMaxIds}),
-          .address = {.family = nic::rdma_cm::SocketAddress::Family::kIpv6, .address = {}, .port = port}};
+          .address = {.family = nic::rdma_cm::SocketAddress::Family::kIpv6, .address = {}, .port = port},
+          .interface = interface};
 }
 
 }  // namespace
+
+void HostPorts::limit(unsigned slot, std::uint32_t interface) {
+  assert(slot < kSlots);
+  interfaces_[slot] = interface;
+}
+
+bool HostPorts::has_limited() const {
+  return std::ranges::any_of(interfaces_, [](std::uint32_t interface) { return interface != 0; });
+}
 
 bool HostPorts::is_free_to_lend(PortSpace space, std::uint32_t first) const {
   for (std::uint32_t port = first; port < first + kLentPorts; ++port) {
@@ -64,7 +74,7 @@ Result<std::uint16_t, int> HostPorts::lend(unsigned slot, PortSpace space, std::
   if (!first) return failure(EADDRNOTAVAIL);
   for (std::uint32_t i = 0; i < kLentPorts; ++i) {
     const auto port = static_cast<std::uint16_t>(*first + i);
-    table_.add(space, lent_binding(slot, port));
+    table_.add(space, lent_binding(slot, port, interfaces_[slot]));
     lent_[slot].emplace(space, port);
   }
   return success(static_cast<std::uint16_t>(*first));
@@ -85,7 +95,9 @@ Result<std::uint16_t, int> HostPorts::bind(unsigned slot, PortSpace space, Bindi
   binding.is_listening = false;
   Binding in_table = binding;
   in_table.id = of_host(slot, binding.id);
-  if (lent_[slot].erase({space, port}) > 0) table_.remove(space, port, lent_binding(slot, port).id);
+  in_table.interface = interfaces_[slot];
+  if (lent_[slot].erase({space, port}) > 0)
+    table_.remove(space, port, lent_binding(slot, port, interfaces_[slot]).id);
   if (!table_.add(space, in_table)) return failure(EADDRINUSE);
   held.emplace(key, binding);
   return success(port);
@@ -120,13 +132,16 @@ void HostPorts::release_all(unsigned slot) {
     table_.remove(std::get<PortSpace>(key), binding.address.port, of_host(slot, binding.id));
   }
   held_[slot].clear();
-  for (const auto& [space, port] : lent_[slot]) table_.remove(space, port, lent_binding(slot, port).id);
+  for (const auto& [space, port] : lent_[slot])
+    table_.remove(space, port, lent_binding(slot, port, interfaces_[slot]).id);
   lent_[slot].clear();
+  interfaces_[slot] = 0;
 }
 
 std::optional<unsigned> HostPorts::listener_at(PortSpace space,
-                                               const nic::rdma_cm::SocketAddress& destination) const {
-  const auto id = table_.find_listener(space, destination);
+                                               const nic::rdma_cm::SocketAddress& destination,
+                                               std::uint32_t interface) const {
+  const auto id = table_.find_listener(space, destination, interface);
   return id ? std::optional(to_integer(*id) >> kIdBits) : std::nullopt;
 }
 

@@ -30,6 +30,10 @@ class HostPorts {
   /// `seed` as PortTable's.
   explicit HostPorts(std::uint64_t seed) : table_(seed) {}
 
+  /// From now on what the member has at any address, and what it is lent, counts for the addresses of that
+  /// interface alone; 0: for all of the host.
+  void limit(unsigned slot, std::uint32_t interface);
+
   /// Lends the process so many ports, as SharedHost::take_lent() has them: from `first` on, or any for 0.
   /// Returns the first one. EADDRINUSE: one of them is not free; EADDRNOTAVAIL: there are not so many in a
   /// row, or those are no such ports.
@@ -44,8 +48,11 @@ class HostPorts {
   /// Takes everything from a process that has ended.
   void release_all(unsigned slot);
 
-  /// The slot of the process that listens there.
-  std::optional<unsigned> listener_at(PortSpace space, const nic::rdma_cm::SocketAddress& destination) const;
+  /// The slot of the process that listens there. `interface` is where the host has the address.
+  std::optional<unsigned> listener_at(PortSpace space, const nic::rdma_cm::SocketAddress& destination,
+                                      std::uint32_t interface = 0) const;
+  /// Whether that depends on the interface.
+  bool has_limited() const;
 
   struct Held {
     PortSpace space{};
@@ -64,6 +71,7 @@ class HostPorts {
   nic::rdma_cm::PortTable table_;
   std::array<std::map<Key, Binding>, kSlots> held_;  // by slot
   std::array<std::set<Place>, kSlots> lent_;         // the same; those that no id has by name
+  std::array<std::uint32_t, kSlots> interfaces_{};   // the same; see limit()
 };
 
 }  // namespace urnic::drivers

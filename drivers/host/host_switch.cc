@@ -23,6 +23,7 @@
 #include "drivers/udp/packet_share.h"
 #include "nic/cm/message.h"
 #include "nic/engine/management_frame.h"
+#include "nic/host/host_addresses.h"
 #include "nic/host/last_words_table.h"
 #include "nic/host/random_bits.h"
 #include "nic/host/udp_port_holders.h"
@@ -306,6 +307,7 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   const auto slot = provide_slot(wanted, now);
   if (!slot) return send(connection, {.error = slot.error()}, request);
   connection.slot = slot.value();
+  ports_.limit(slot.value(), request.interface);
   connection.handed_over = std::move(own);
   const bool has_last_words = passed.size() == 1 && nic::may_hold_last_words(passed.front().get());
   if (has_last_words) connection.last_words = std::move(passed.front());
@@ -404,7 +406,9 @@ void HostSwitch::on_packet(std::span<const std::byte> packet, HostStatus::Passed
 }
 
 std::optional<unsigned> HostSwitch::listener_of(const RequestedService& service) const {
-  return ports_.listener_at(service.space, service.destination);
+  const nic::rdma_cm::SocketAddress& destination = service.destination;
+  const unsigned interface = ports_.has_limited() ? nic::interface_index_of(destination.address) : 0;
+  return ports_.listener_at(service.space, destination, interface);
 }
 
 std::optional<unsigned> HostSwitch::refuser() const {

@@ -107,10 +107,11 @@ Error reaches_this_host_alone(int process) {
           transport::wire::kRocePort, process)};
 }
 
-HostRequest request_to_join(unsigned slot) {
+HostRequest request_to_join(unsigned slot, unsigned interface) {
   HostRequest request;
   request.kind = HostRequestKind::kJoin;
   request.id = slot;
+  request.interface = interface;
   return request;
 }
 
@@ -124,7 +125,7 @@ struct Membership::Joined {
 };
 
 Membership::Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined,
-                       Signals signals, Descriptor last_words, Report report)
+                       Signals signals, Descriptor last_words, Report report, unsigned interface)
     : files_(std::move(files)),
       switch_program_(std::move(switch_program)),
       reach_(reach),
@@ -133,6 +134,7 @@ Membership::Membership(nic::SwitchFiles files, std::string switch_program, Reach
       signals_(std::move(signals)),
       last_words_(std::move(last_words)),
       report_(std::move(report)),
+      interface_(interface),
       connection_(std::move(joined.connection)) {
   exchange_->give(std::move(joined.sockets));
 }
@@ -146,7 +148,8 @@ Membership::~Membership() {
 
 Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFiles& files,
                                                             const std::string& switch_program, Reach reach,
-                                                            Descriptor last_words, Report report) {
+                                                            Descriptor last_words, Report report,
+                                                            unsigned interface) {
   Signals signals{.stop = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
                   .work = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
   if (!signals.stop || !signals.work) {
@@ -155,14 +158,14 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
   const auto give_up = Clock::now() + kJoinPatience;
   // A switch may be about to end, or another program may start one at this moment.
   for (;;) {
-    auto joined = try_to_join(files, 0, last_words);
+    auto joined = try_to_join(files, 0, interface, last_words);
     if (joined) {
       if (reach == Reach::kAllHosts && joined.value().sockets.port != transport::wire::kRocePort) {
         return failure(reaches_this_host_alone(joined.value().connection.process()));
       }
       std::unique_ptr<Membership> made(new Membership(files, switch_program, reach, std::move(joined.value()),
                                                       std::move(signals), std::move(last_words),
-                                                      std::move(report)));
+                                                      std::move(report), interface));
       for (const PortSpace space : kSpacesInAdvance) made->has_more_lent(space);
       if (auto watched = made->start_watching(); !watched) return failure(watched.error());
       return made;
@@ -182,10 +185,10 @@ Result<std::unique_ptr<Membership>, Error> Membership::join(const nic::SwitchFil
 /// With that slot, or with any for 0. ENOENT: there is no switch. EAGAIN: it has too much to do now, or has
 /// just ended.
 Result<Membership::Joined, Error> Membership::try_to_join(const nic::SwitchFiles& files, unsigned slot,
-                                                          const Descriptor& last_words) {
+                                                          unsigned interface, const Descriptor& last_words) {
   auto connection = SwitchConnection::connect(files);
   if (!connection) return failure(connection.error());
-  auto reply = connection.value().ask(request_to_join(slot), kJoinPatience, last_words.get());
+  auto reply = connection.value().ask(request_to_join(slot, interface), kJoinPatience, last_words.get());
   if (!reply) {
     Error error = reply.error();
     if (error.code == EUSERS) error.message = "255 processes use the NIC of the host already";
@@ -277,7 +280,7 @@ void Membership::join_again() {
 
 /// Nothing: it has joined. ENOENT: there was no switch, and one may be there by now.
 std::optional<Error> Membership::try_to_join_again() {
-  auto joined = try_to_join(files_, slot_, last_words_);
+  auto joined = try_to_join(files_, slot_, interface_, last_words_);
   if (joined) {
     {
       const std::lock_guard lock(connection_mutex_);

@@ -49,11 +49,12 @@ class Membership final : public nic::rdma_cm::SharedHost {
   /// seconds at most. EADDRINUSE: the error says which program may have RoCE's port, and the remedy, or that
   /// this user's programs do not use that port; EUSERS: 255 processes are there already; otherwise the
   /// system's error. `last_words`, if any, is the file of a nic::LastWordsTable, which the switch reads when
-  /// the process was killed. `report` is called on the watching thread.
+  /// the process was killed. `report` is called on the watching thread. `interface` is the index of the one
+  /// whose addresses the NIC has; 0: it has all of the host.
   static Result<std::unique_ptr<Membership>, Error> join(const nic::SwitchFiles& files,
                                                          const std::string& switch_program, Reach reach,
                                                          Descriptor last_words = Descriptor(),
-                                                         Report report = {});
+                                                         Report report = {}, unsigned interface = 0);
   ~Membership() override;
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -86,8 +87,8 @@ class Membership final : public nic::rdma_cm::SharedHost {
   };
 
   Membership(nic::SwitchFiles files, std::string switch_program, Reach reach, Joined joined, Signals signals,
-             Descriptor last_words, Report report);
-  static Result<Joined, Error> try_to_join(const nic::SwitchFiles& files, unsigned slot,
+             Descriptor last_words, Report report, unsigned interface);
+  static Result<Joined, Error> try_to_join(const nic::SwitchFiles& files, unsigned slot, unsigned interface,
                                            const Descriptor& last_words);
   Result<void, Error> start_watching();
   void watch();
@@ -112,6 +113,7 @@ class Membership final : public nic::rdma_cm::SharedHost {
   const Signals signals_;
   const Descriptor last_words_;
   const Report report_;  // may be none
+  const unsigned interface_;
 
   std::atomic<bool> is_joining_again_{false};
   std::atomic<bool> is_watching_{true};  // otherwise the next switch is not joined

@@ -10,14 +10,15 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kHostMagic = 0x686e7275;  // "urnh" in memory
-inline constexpr std::uint32_t kHostVersion = 3;
+inline constexpr std::uint32_t kHostVersion = 4;
 
 /// How many ports are lent at a time.
 inline constexpr std::uint16_t kLentPorts = 16;
 
 /// Only the fields that are named count. Each request has an answer, except kRelease.
 enum class HostRequestKind : std::uint8_t {
-  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0. The answer
+  /// To become a member, with the slot `id` that it has from an earlier switch unless that is 0, and with all
+  /// addresses of the host, or only the ones that the network interface of index `interface` has. The answer
   /// has `slot`, `has_ipv6` and `port`, the number of the UDP port that all members have. Its descriptors are
   /// the UDP socket of IPv4, the UDP socket of IPv6 if any, and the Unix socket for packets that are handed
   /// over. A descriptor may come with the request: a file of last words (nic/host/last_words_table.h), which
@@ -45,7 +46,7 @@ struct HostRequest {
   std::uint16_t space = 0;
   std::uint16_t port = 0;  ///< host order
   std::uint32_t id = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t interface = 0;
   std::array<std::uint8_t, 16> address{};  ///< of IPv4 the mapped one
 };
 

@@ -139,6 +139,20 @@ Device::HostChange Device::update_host(const std::vector<HostAddress>& addresses
   return {.gids = update.has_changed, .link = has_link_.exchange(has_link) != has_link};
 }
 
+Result<bool, Error> Device::set_link(bool is_up) {
+  if (auto usable = check_usable(); !usable) return failure(usable.error());
+  const std::lock_guard once(start_mutex_);
+  const std::lock_guard guard(*engine_);
+  const bool had_link = has_link();
+  try {
+    if (engine_->is_started()) engine_->pipeline().set_link(is_up);
+  } catch (const std::bad_alloc&) {
+    return failure(no_memory());
+  }
+  is_plugged_.store(is_up, std::memory_order_relaxed);
+  return had_link != has_link();
+}
+
 bool Device::is_started() const {
   return engine_->is_started();
 }
@@ -158,7 +172,11 @@ Result<void, Error> Device::start() {
   if (opened.value().port->medium() != config_.medium) {
     return failure(invalid("the device was told of another medium than the port has"));
   }
-  return engine_->start(std::move(opened.value()));
+  if (auto started = engine_->start(std::move(opened.value())); !started) return started;
+  if (is_plugged_.load(std::memory_order_relaxed)) return success();
+  const std::lock_guard guard(*engine_);
+  engine_->pipeline().set_link(false);
+  return success();
 }
 
 // --- Completion queues ---

@@ -52,8 +52,14 @@ class Device {
   /// Does not change, except for congestion and congestion_notifications: ask congestion() for those.
   const DeviceConfig& config() const { return config_; }
   const GidTable& gids() const { return gids_; }
-  /// The host whose addresses the NIC has: whether its link is up.
-  bool has_link() const { return has_link_.load(std::memory_order_relaxed); }
+  /// False when the host's link is down, in a NIC that has the host's addresses, or when set_link() has taken
+  /// the NIC's own link down.
+  bool has_link() const {
+    return has_link_.load(std::memory_order_relaxed) && is_plugged_.load(std::memory_order_relaxed);
+  }
+  /// Takes the NIC's link down, as who pulls out a cable, or up again. Returns whether that changes
+  /// has_link(). The error: there is no memory, or the device was forked away.
+  Result<bool, Error> set_link(bool is_up);
 
   struct HostChange {
     bool gids = false;  ///< some came or went
@@ -232,6 +238,7 @@ class Device {
   PortOpener open_port_;
   GidTable gids_;
   std::atomic<bool> has_link_{true};
+  std::atomic<bool> is_plugged_{true};
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
   std::atomic<bool> has_begun_{false};

@@ -68,6 +68,7 @@ DeviceSnapshot take_snapshot(Device& device) {
                           .link_mtu = config.link_mtu,
                           .uptime_ns = device.age().count(),
                           .is_started = device.is_started(),
+                          .has_link = device.has_link(),
                           .completion_queues = objects.completion_queues,
                           .shared_receive_queues = objects.shared_receive_queues,
                           .memory_regions = objects.memory_regions,

@@ -5,6 +5,7 @@
 #include "nic/diagnostics/failure_log.h"
 #include "nic/memory/memory_table.h"
 #include "nic/path/neighbor_cache.h"
+#include "nic/path/own_segment.h"
 #include "nic/queues/queue_pair.h"
 #include "transport/rc/request_operation.h"
 #include "transport/rc/syndrome.h"
@@ -19,25 +20,6 @@ using transport::Time;
 namespace wire = transport::wire;
 
 namespace {
-
-/// Whether the two addresses agree in their first `bits` bits.
-bool agree(const wire::Gid& a, const wire::Gid& b, unsigned bits) {
-  for (unsigned i = 0; i < bits; ++i) {
-    const unsigned difference = a.octets[i / 8] ^ b.octets[i / 8];
-    if ((difference >> (7 - i % 8) & 1u) != 0) return false;
-  }
-  return true;
-}
-
-bool is_on_our_segment(const DeviceConfig& config, const wire::Gid& peer) {
-  constexpr unsigned kMappedPrefix = 96;
-  if (peer.is_ipv4_mapped()) {
-    return config.ipv4 && agree(wire::Gid::from_ipv4(config.ipv4->address), peer,
-                                kMappedPrefix + config.ipv4->prefix_length);
-  }
-  if (peer.is_link_local()) return true;
-  return config.ipv6 && agree(config.ipv6->address, peer, config.ipv6->prefix_length);
-}
 
 /// Reasons that fail a receive of ours, too, whose completion is reported then.
 bool fails_receive(RefusalReason reason) {
@@ -178,7 +160,7 @@ FailureReport QpWatch::report(FailureReport::Kind kind) const {
     report.neighbor_mac = neighbor->mac;
   }
   const DeviceConfig& config = facts_.config;
-  report.is_on_our_segment = is_on_our_segment(config, report.qp.peer);
+  report.is_on_our_segment = is_on_own_segment(config, report.qp.peer);
   report.medium = config.medium;
   report.link_mtu = config.link_mtu;
   report.min_rnr_timer = std::as_const(qp_).endpoint().config().min_rnr_timer;

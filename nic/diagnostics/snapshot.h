@@ -22,6 +22,7 @@ struct DeviceSnapshot {
   std::uint32_t link_mtu = 0;              ///< bytes of the largest IP packet
   std::int64_t uptime_ns = 0;              ///< since the device was made
   bool is_started = false;                 ///< the port is open
+  bool has_link = true;                    ///< Device::has_link()
   std::uint64_t completion_queues = 0;
   std::uint64_t shared_receive_queues = 0;
   std::uint64_t memory_regions = 0;

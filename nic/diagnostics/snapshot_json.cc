@@ -88,6 +88,7 @@ std::string to_json(const DeviceSnapshot& snapshot) {
                     {"device", snapshot.device},
                     {"port", snapshot.port},
                     {"port_is_open", snapshot.is_started},
+                    {"has_link", snapshot.has_link},
                     {"mac", snapshot.mac},
                     {"addresses", std::move(addresses)},
                     {"link_mtu", snapshot.link_mtu},

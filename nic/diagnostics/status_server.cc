@@ -36,11 +36,12 @@ Error system_error(const char* what) {
 
 }  // namespace
 
-Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(std::function<std::string()> document) {
+Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(Answer answer, unsigned device) {
   auto folder = StatusFolder::open();
   if (!folder) return failure(folder.error());
   folder.value().remove_stale_sockets();
-  std::unique_ptr<StatusServer> server(new StatusServer(std::move(folder.value()), std::move(document)));
+  std::unique_ptr<StatusServer> server(
+      new StatusServer(std::move(folder.value()), StatusName::own(device).to_string(), std::move(answer)));
   if (auto listening = server->listen(); !listening) return failure(listening.error());
   if (auto started = server->start_thread(); !started) return failure(started.error());
   return server;
@@ -117,11 +118,34 @@ bool StatusServer::wait_for(int fd, short events, int at_most_ms) const {
 void StatusServer::serve(int client) {
   const auto peer = peer_of(client);
   if (!peer || (peer->uid != geteuid() && peer->uid != 0)) return;
+  const auto request = read_request(client);
+  if (!request) return;
   try {
-    send_all(client, document_());
+    send_all(client, answer_(*request));
   } catch (const std::exception&) {
     // There is no memory for it. The program's own affairs are more important.
   }
+}
+
+/// Nothing: it is too long, does not end, or we are to stop.
+std::optional<std::string> StatusServer::read_request(int client) const {
+  using std::chrono::steady_clock;
+  const auto end = steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  std::string request;
+  std::array<char, kMaxRequestBytes> part;
+  while (request.size() <= kMaxRequestBytes) {
+    const long count = syscall(SYS_recvfrom, client, part.data(), part.size(), 0, nullptr, nullptr);
+    if (count == 0) return request;
+    if (count > 0) {
+      request.append(part.data(), static_cast<std::size_t>(count));
+      continue;
+    }
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    if (errno != EAGAIN || left <= 0 || !wait_for(client, POLLIN, static_cast<int>(left)))
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 void StatusServer::send_all(int client, const std::string& text) {

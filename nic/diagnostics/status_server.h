@@ -1,9 +1,12 @@
-// StatusServer: tells other programs of the user what a process' NIC is doing.
+// StatusServer: tells other programs of the user what a NIC of the process is doing.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "nic/host/status_socket.h"
@@ -12,17 +15,23 @@
 
 namespace urnic::nic {
 
-/// Listens at a socket in the user's private folder. A program that connects is sent one document and the end
-/// of the stream; what it says is not read. One thread, with all signals blocked, sleeps until a program
-/// connects, and serves one after the other. It gives up on each after kPatience, however slowly that one
-/// reads. Nothing here is on the path of packets.
+/// Listens at a socket in the user's private folder. A program that connects may send a request, and ends
+/// what it sends; then it gets an answer, and the end of the stream. The empty request is for what the NIC
+/// does. One thread, with all signals blocked, sleeps until a program connects, and serves one after the
+/// other. It gives up on each after kPatience, however slowly that one reads. Nothing here is on the path of
+/// packets.
 class StatusServer {
  public:
   static constexpr int kPatienceMs = 1000;
+  /// A longer one is none: who sends it gets no answer.
+  static constexpr std::size_t kMaxRequestBytes = 256;
 
-  /// `document` is called on the thread, once for each program that asks. When it throws, that program is
-  /// sent nothing. The error says why the server cannot listen.
-  static Result<std::unique_ptr<StatusServer>, Error> start(std::function<std::string()> document);
+  using Answer = std::function<std::string(std::string_view request)>;
+
+  /// `device` is the number of the process' device that it is about. `answer` is called on the thread, once
+  /// for each program that asks. When it throws, that program is sent nothing. The error says why the server
+  /// cannot listen.
+  static Result<std::unique_ptr<StatusServer>, Error> start(Answer answer, unsigned device = 0);
   /// Ends the thread, at once even while it serves, and removes the socket.
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
@@ -34,19 +43,20 @@ class StatusServer {
   }
 
  private:
-  StatusServer(StatusFolder folder, std::function<std::string()> document)
-      : folder_(std::move(folder)), name_(status_socket_name()), document_(std::move(document)) {}
+  StatusServer(StatusFolder folder, std::string name, Answer answer)
+      : folder_(std::move(folder)), name_(std::move(name)), answer_(std::move(answer)) {}
 
   Result<void, Error> listen();
   Result<void, Error> start_thread();
   void run();
   void serve(int client);
+  std::optional<std::string> read_request(int client) const;
   void send_all(int client, const std::string& text);
   bool wait_for(int fd, short events, int at_most_ms) const;
 
   StatusFolder folder_;
   std::string name_;
-  std::function<std::string()> document_;
+  Answer answer_;
   Descriptor listener_;
   Descriptor stop_;  // an eventfd
   bool is_published_ = false;

@@ -72,6 +72,16 @@ void Pipeline::attach(std::unique_ptr<PacketPort> port) {
   tables_.groups.tell(*port_);
 }
 
+void Pipeline::set_link(bool is_up) {
+  if (gate_ == nullptr) {
+    if (is_up) return;
+    auto gate = std::make_unique<LinkGate>(std::move(port_));
+    gate_ = gate.get();
+    attach(std::move(gate));
+  }
+  gate_->set(is_up);
+}
+
 // --- Rounds ---
 
 Pipeline::Round Pipeline::run(Time now) {

@@ -21,6 +21,7 @@
 #include "nic/engine/time_wait.h"
 #include "nic/engine/transmitter.h"
 #include "nic/path/gid_table.h"
+#include "nic/port/link_gate.h"
 #include "nic/port/packet_port.h"
 #include "transport/counters.h"
 #include "transport/time.h"
@@ -59,6 +60,8 @@ class Pipeline {
   /// Told of every frame that is received.
   void use(Recorder& recorder) { recorder_ = &recorder; }
   PacketPort& port() { return *port_; }
+  /// Takes the link of the port down, or up again. Allocates the first time.
+  void set_link(bool is_up);
 
   // --- Rounds ---
 
@@ -138,6 +141,7 @@ class Pipeline {
   Tables& tables_;
   EventDispatcher& events_;
   std::unique_ptr<PacketPort> port_;
+  LinkGate* gate_ = nullptr;  // around the port, since its link was first taken down
   Scheduler scheduler_;
   TimeWait time_wait_;
   NotificationPoint notification_point_;

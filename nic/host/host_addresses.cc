@@ -179,12 +179,24 @@ std::optional<HostAddresses> arrange(const HostInterfaces& host) {
   return addresses;
 }
 
+unsigned interface_index_of(const Gid& address) {
+  const auto host = read_host_interfaces();
+  const InterfaceAddress* const found = host ? find_one(host.value().addresses, address) : nullptr;
+  return found != nullptr ? found->interface_index : 0;
+}
+
 std::vector<HostAddress> addresses_there(const HostInterfaces& host) {
   std::vector<HostAddress> all;
   if (auto arranged = arrange(host)) all = std::move(arranged->all);
   for (const InterfaceAddress& address : host.addresses) {
     if (!address.is_up && address.state == State::kReady) all.push_back(to_host_address(address));
   }
+  return all;
+}
+
+std::vector<HostAddress> addresses_on(const HostInterfaces& host, const std::string& interface) {
+  std::vector<HostAddress> all = addresses_there(host);
+  std::erase_if(all, [&interface](const HostAddress& address) { return address.interface != interface; });
   return all;
 }
 
@@ -209,6 +221,37 @@ Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait) {
   auto addresses = arrange(host.value());
   if (!addresses) return no_address();
   return std::move(*addresses);
+}
+
+namespace {
+
+/// The addresses of one interface.
+HostAddresses only_on(const HostInterfaces& host, const std::string& interface) {
+  HostInterfaces one = host;
+  std::erase_if(one.addresses,
+                [&interface](const InterfaceAddress& address) { return address.interface != interface; });
+  return *arrange(one);
+}
+
+}  // namespace
+
+Result<std::vector<HostAddresses>, Error> find_addresses_of_each_interface(AddressWait wait) {
+  const auto host = read_when_ready(wait, [](const InterfaceAddress&) { return true; });
+  if (!host) return host.error();
+  const auto arranged = arrange(host.value());
+  if (!arranged) return no_address();
+  std::vector<HostAddresses> interfaces;
+  std::set<std::string> seen;
+  for (const HostAddress& address : arranged->all) {
+    if (!seen.insert(address.interface).second) continue;
+    interfaces.push_back(only_on(host.value(), address.interface));
+  }
+  std::erase_if(interfaces, [&](const HostAddresses& each) {
+    const bool is_loopback = each.ipv4 && each.ipv4->address.octets[0] == 127;
+    const bool is_usual = !is_loopback && (each.ipv4 || each.ipv6);
+    return !is_usual && &each != &interfaces.front();
+  });
+  return interfaces;
 }
 
 }  // namespace urnic::nic

@@ -40,10 +40,19 @@ enum class AddressWait : std::uint8_t {
 Result<HostAddresses, Error> find_host_addresses(std::string_view address, AddressWait wait);
 /// The ready addresses of all interfaces that are up, as arrange() orders them. Errors as there.
 Result<HostAddresses, Error> find_all_host_addresses(AddressWait wait);
+/// The same, with the addresses of each interface by themselves, in that order. An interface that has a
+/// link-local address alone, and the loopback, count only where the host has no other.
+Result<std::vector<HostAddresses>, Error> find_addresses_of_each_interface(AddressWait wait);
+
+/// The index of the interface that has the address; 0: none has it, or the kernel does not say. Waits for
+/// nothing.
+unsigned interface_index_of(const transport::wire::Gid& address);
 
 /// What a NIC that began with arrange() has later: the same, and after them the addresses of interfaces that
 /// are down, which come back with those.
 std::vector<HostAddress> addresses_there(const HostInterfaces& host);
+/// Of those, what is on one interface.
+std::vector<HostAddress> addresses_on(const HostInterfaces& host, const std::string& interface);
 /// Whether that interface has a carrier.
 bool has_carrier(const HostInterfaces& host, const std::string& interface);
 

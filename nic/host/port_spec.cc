@@ -18,8 +18,8 @@ namespace urnic::nic {
 namespace {
 
 constexpr std::string_view kForms =
-    "use fabric[:NAME[,switched]], host[,unsegmented], udp[:ADDRESS][,unsegmented], vhost:PATH[,front|back], "
-    "af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
+    "use fabric[:NAME[,switched]], host[,each][,unsegmented], udp[:ADDRESS][,unsegmented], "
+    "vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -129,14 +129,17 @@ Result<PortSpec, Error> parse_fabric(std::string_view text, std::string_view res
 
 constexpr std::string_view kUnsegmented = ",unsegmented";
 
+constexpr std::string_view kEach = ",each";
+
 /// What follows "host".
 Result<PortSpec, Error> parse_host(std::string_view text, std::string_view rest) {
-  if (!rest.empty() && rest != kUnsegmented) {
-    return bad_spec("port '{}': after 'host' comes nothing, or '{}'", text, kUnsegmented);
-  }
   PortSpec spec{.kind = PortSpec::Kind::kHost, .side = PortSpec::VhostSide::kFront, .target = {}};
-  spec.is_unsegmented = !rest.empty();
-  return spec;
+  spec.is_each = rest == kEach || rest.starts_with(",each,");
+  if (spec.is_each) rest.remove_prefix(kEach.size());
+  spec.is_unsegmented = rest == kUnsegmented;
+  if (rest.empty() || spec.is_unsegmented) return spec;
+  return bad_spec("port '{}': after 'host' comes nothing, ',each', ',unsegmented', or ',each,unsegmented'",
+                  text);
 }
 
 /// What follows "udp".
@@ -192,7 +195,7 @@ std::string PortSpec::to_string() const {
     case Kind::kPci:
       return fmt::format("pci:{}", target);
     case Kind::kHost:
-      return fmt::format("host{}", is_unsegmented ? kUnsegmented : "");
+      return fmt::format("host{}{}", is_each ? kEach : "", is_unsegmented ? kUnsegmented : "");
     case Kind::kUdp:
       return fmt::format("udp{}{}{}", target.empty() ? "" : ":", target, is_unsegmented ? kUnsegmented : "");
     case Kind::kLoopback:

@@ -9,7 +9,7 @@
 
 namespace urnic::nic {
 
-/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,unsegmented]`,
+/// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,each][,unsegmented]`,
 /// `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`, `pci:ADDRESS`
 /// or `loopback`.
 struct PortSpec {
@@ -25,6 +25,7 @@ struct PortSpec {
   unsigned slot = 0;           ///< of a fabric: which of its ports, 0 to kFabricPorts - 1
   bool is_slot_named = false;  ///< by the user; otherwise any will do
   bool is_switched = false;    ///< of a fabric: all frames go through its switch, there are no direct links
+  bool is_each = false;        ///< of the host: the NIC has the addresses of one interface alone
   bool is_unsegmented =
       false;  ///< of UDP and the host: each packet is sent by itself, and has identification 0
 

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -16,6 +17,12 @@
 #include "nic/host/lock_file.h"
 
 namespace urnic::nic {
+
+namespace {
+
+constexpr std::string_view kStatusPrefix = "status.";
+
+}  // namespace
 
 ProcessName ProcessName::own() {
   struct stat pid_namespace {};
@@ -37,12 +44,27 @@ std::string ProcessName::to_string() const {
   return fmt::format("{}.{}", process, pid_namespace);
 }
 
-std::string status_socket_name() {
-  return std::string(kStatusPrefix) + ProcessName::own().to_string();
+StatusName StatusName::own(unsigned device) {
+  return {.process = ProcessName::own(), .device = device};
 }
 
-bool is_status_socket_name(std::string_view name) {
-  return name.starts_with(kStatusPrefix) && ProcessName::parse(name.substr(kStatusPrefix.size()));
+std::optional<StatusName> StatusName::parse(std::string_view text) {
+  if (!text.starts_with(kStatusPrefix)) return std::nullopt;
+  text.remove_prefix(kStatusPrefix.size());
+  if (const auto process = ProcessName::parse(text)) return StatusName{.process = *process};
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto process = ProcessName::parse(text.substr(0, dot));
+  unsigned device = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, failed] = std::from_chars(text.data() + dot + 1, end, device);
+  if (!process || failed != std::errc() || last != end || device == 0) return std::nullopt;
+  return StatusName{.process = *process, .device = device};
+}
+
+std::string StatusName::to_string() const {
+  const std::string name = std::string(kStatusPrefix) + process.to_string();
+  return device == 0 ? name : fmt::format("{}.{}", name, device);
 }
 
 Result<StatusFolder, Error> StatusFolder::open() {
@@ -89,7 +111,7 @@ void StatusFolder::remove_stale_sockets() const {
        entry.increment(code)) {
     const std::string name = entry->path().filename().string();
     std::error_code gone;
-    if (!is_status_socket_name(name) || !entry->is_socket(gone) || !is_stale(name)) continue;
+    if (!StatusName::parse(name) || !entry->is_socket(gone) || !is_stale(name)) continue;
     if (renameat(fd(), name.c_str(), fd(), aside.c_str()) != 0) continue;
     if (is_stale(aside)) {
       remove(aside);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,15 +25,24 @@ struct ProcessName {
   /// Nothing when `text` is no such name.
   static std::optional<ProcessName> parse(std::string_view text);
   std::string to_string() const;
+
+  friend auto operator<=>(const ProcessName&, const ProcessName&) = default;
 };
 
-/// What the names of these sockets begin with, which is followed by a ProcessName.
-inline constexpr std::string_view kStatusPrefix = "status.";
+/// The name of a socket: "status.PROCESS.NAMESPACE" for the first device of a process, and
+/// "status.PROCESS.NAMESPACE.DEVICE" for further ones.
+struct StatusName {
+  ProcessName process;
+  unsigned device = 0;
 
-/// The name of this process' socket.
-std::string status_socket_name();
-/// Whether a file of that name could be such a socket.
-bool is_status_socket_name(std::string_view name);
+  /// Of this process.
+  static StatusName own(unsigned device = 0);
+  /// Nothing when no such socket can have the name.
+  static std::optional<StatusName> parse(std::string_view text);
+  std::string to_string() const;
+
+  friend auto operator<=>(const StatusName&, const StatusName&) = default;
+};
 
 /// The private folder (nic/host/lock_file.h), open, so that what it was checked for stays true.
 class StatusFolder {

@@ -7,6 +7,7 @@
 
 #include "nic/cm/timing.h"
 #include "nic/errors.h"
+#include "nic/path/own_segment.h"
 #include "nic/rdma_cm/private_header.h"
 #include "nic/rdma_cm/rdma_cm.h"
 
@@ -71,6 +72,15 @@ std::optional<SocketAddress> RdmaCm::own_address(const SocketAddress& like) cons
   // Where there is none a host's NIC has an IPv4 address at its place.
   if (!gid || gid->is_ipv4_mapped() != is_ipv4) return std::nullopt;
   return SocketAddress{.family = like.family, .address = *gid};
+}
+
+RdmaCm::Nearness RdmaCm::nearness_of(const SocketAddress& address) const {
+  if (gids_.index_of(address.address)) return Nearness::kOwn;
+  if (routes_) {
+    const auto route = routes_({.destination = address.address, .scope = address.scope_id});
+    return route && gids_.index_of(route.value().source) ? Nearness::kOnNetwork : Nearness::kElsewhere;
+  }
+  return is_on_own_segment(config_, address.address) ? Nearness::kOnNetwork : Nearness::kElsewhere;
 }
 
 /// The address by which this peer will know this NIC: the id's, or one of the peer's family. On a host the
@@ -364,6 +374,7 @@ Result<Description, Error> RdmaCm::query(EventChannel& channel, IdNumber number)
                      .local = id.local,
                      .peer = id.peer,
                      .is_on_device = id.is_on_device,
+                     .node_guid = gids_.node_guid(),
                      .path = id.path};
 }
 

@@ -17,6 +17,9 @@ bool covers_family(const PortTable::Binding& binding, SocketAddress::Family fami
 }
 
 bool overlap(const PortTable::Binding& one, const PortTable::Binding& other) {
+  const bool are_on_two_interfaces =
+      one.interface != 0 && other.interface != 0 && one.interface != other.interface;
+  if (are_on_two_interfaces) return false;
   const bool share_family =
       covers_family(one, other.address.family) || covers_family(other, one.address.family);
   if (!share_family) return false;
@@ -72,14 +75,16 @@ bool PortTable::listen(PortSpace space, std::uint16_t port, IdNumber id) {
   return true;
 }
 
-std::optional<IdNumber> PortTable::find_listener(PortSpace space, const SocketAddress& destination) const {
+std::optional<IdNumber> PortTable::find_listener(PortSpace space, const SocketAddress& destination,
+                                                 std::uint32_t interface) const {
   const auto found = bindings_.find({space, destination.port});
   if (found == bindings_.end()) return std::nullopt;
   std::optional<IdNumber> for_any;
   for (const Binding& binding : found->second) {
     if (!binding.is_listening || !covers_family(binding, destination.family)) continue;
     if (binding.address.address == destination.address) return binding.id;
-    if (binding.address.is_any()) for_any = binding.id;
+    const bool covers_interface = binding.interface == 0 || binding.interface == interface;
+    if (binding.address.is_any() && covers_interface) for_any = binding.id;
   }
   return for_any;
 }

@@ -23,6 +23,8 @@ class PortTable {
     bool may_be_shared = false;   ///< with others that may (RDMA_OPTION_ID_REUSEADDR)
     bool is_family_only = false;  ///< IPv6: [::] does not stand for IPv4 addresses, too
     bool is_listening = false;
+    /// The index of the interface to whose addresses any address is limited; 0: it stands for all.
+    std::uint32_t interface = 0;
   };
 
   /// Whether the port is free, or may be shared.
@@ -36,8 +38,10 @@ class PortTable {
   void remove(PortSpace space, std::uint16_t port, IdNumber id);
   /// Makes the binding one that listens. False when another listens there already.
   bool listen(PortSpace space, std::uint16_t port, IdNumber id);
-  /// The listener for an address of ours: one for that address before one for any.
-  std::optional<IdNumber> find_listener(PortSpace space, const SocketAddress& destination) const;
+  /// The listener for an address of ours, which is on that interface: one for that address before one for
+  /// any.
+  std::optional<IdNumber> find_listener(PortSpace space, const SocketAddress& destination,
+                                        std::uint32_t interface = 0) const;
 
  private:
   using Key = std::pair<PortSpace, std::uint16_t>;

@@ -47,13 +47,15 @@ std::uint32_t RdmaCm::random() {
 // --- Ids ---
 
 std::optional<IdNumber> RdmaCm::free_number() {
-  if (ids_.size() + memberships_.size() >= kMaxIds) return std::nullopt;
+  // The devices of a process deal the numbers out among them, so that an id can be on any of them.
+  const std::uint32_t share = kMaxIds / config_.devices;
   // A number is not given again before all others were.
-  for (;;) {
-    last_number_ = (last_number_ + 1) % kMaxIds;
-    const IdNumber number{last_number_};
+  for (std::uint32_t tried = 0; tried < share; ++tried) {
+    last_number_ = (last_number_ + 1) % share;
+    const IdNumber number{last_number_ * config_.devices + config_.number};
     if (!ids_.contains(number) && !memberships_.contains(number)) return number;
   }
+  return std::nullopt;
 }
 
 Id* RdmaCm::add_id(EventChannel& channel, Uid uid, PortSpace space, Service service) {
@@ -80,6 +82,11 @@ Result<IdNumber, Error> RdmaCm::create_id(EventChannel& channel, Uid uid, PortSp
   const Id* const id = add_id(channel, uid, space, service);
   if (id == nullptr) return failure(out_of("there are too many ids"));
   return id->number;
+}
+
+bool RdmaCm::has(const EventChannel& channel, IdNumber number) const {
+  const auto found = ids_.find(number);
+  return found != ids_.end() && found->second.channel == &channel;
 }
 
 Result<Id*, Error> RdmaCm::find(EventChannel& channel, IdNumber number) {

@@ -64,6 +64,7 @@ class RdmaCm final : private cm::Consumer {
   /// `uid` comes back in each event of the id. EINVAL: a datagram service in the TCP port space, or another
   /// in UDP's; ENOMEM: too many.
   Result<IdNumber, Error> create_id(EventChannel& channel, Uid uid, PortSpace space, Service service);
+  bool has(const EventChannel& channel, IdNumber id) const;
   /// Ends what the id is in the middle of: a connection is disconnected, a request rejected. Returns how many
   /// of its events were fetched, and forgets those that were not.
   Result<std::uint32_t, Error> destroy_id(EventChannel& channel, IdNumber id, transport::Time now);
@@ -76,7 +77,7 @@ class RdmaCm final : private cm::Consumer {
   /// The program ends: the same for all ids, of whatever channel, so that their peers notice.
   [[nodiscard]] bool end_some(transport::Time now);
 
-  // --- For the child of a fork, which has its parent's ids by a device of its own ---
+  // --- For another device that has the id, too, and for the child of a fork, which has its parent's ids ---
 
   /// EINVAL: the id has a peer, or looks for one.
   Result<KeptId, Error> kept(EventChannel& channel, IdNumber id) const;
@@ -85,6 +86,15 @@ class RdmaCm final : private cm::Consumer {
   Result<void, Error> make_again(EventChannel& channel, const KeptId& id);
 
   // --- Addresses ---
+
+  /// How near an address is to this NIC. Of the NICs of a process the nearest one is for it.
+  enum class Nearness : std::uint8_t {
+    kElsewhere,
+    kOnNetwork,  ///< of the NIC, or the host's routes lead there from an address of the NIC
+    kOwn,        ///< an address of the NIC
+  };
+  /// The NIC must have been started.
+  Nearness nearness_of(const SocketAddress& address) const;
 
   /// The interface that has this address has another MAC now: ids at the address are told (kAddressChange).
   /// The kernel tells when a bond fails over to a card with another MAC; here any interface will do.

@@ -172,6 +172,7 @@ struct Description {
   /// It is bound to an address of the NIC: the program may make a queue pair on it. Not so a listener for any
   /// address.
   bool is_on_device = false;
+  std::uint64_t node_guid = 0;     ///< of the device
   std::optional<PathRecord> path;  ///< once the route was resolved
 };
 

@@ -53,6 +53,13 @@ class FabricTest(ClientTest):
 
 
 class Fabric(FabricTest):
+    def test_programs_do_not_wait_for_one_that_has_a_port_and_does_not_open_it(self):
+        self.hold_ports(2)
+        server, port = self.server(more=["-n", "100"])
+        client = self.client(port, more=["-n", "100"])
+        for process in (client, server):
+            self.expect_end(process, timeout=20)
+
     def test_several_pairs_meet_on_it(self):
         servers = [self.server(f"server{i}") for i in range(3)]
         clients = [self.client(port) for _, port in servers]

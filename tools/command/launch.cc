@@ -20,6 +20,7 @@
 #include "tools/command/console.h"
 #include "tools/runtime/loader/program_file.h"
 #include "transport/wire/address.h"
+#include "verbs_api/config/environment_values.h"
 
 namespace urnic::tools {
 namespace {
@@ -35,6 +36,7 @@ constexpr const char* kIdentityVariables[] = {"URNIC_IP",
                                               "URNIC_RECORD",
                                               "URNIC_FAULT",
                                               "URNIC_SEED",
+                                              "URNIC_DEVICES",
                                               kLeaseVariable,
                                               verbs_api::kRunVariable,
                                               verbs_api::kChosenVariable};
@@ -89,11 +91,16 @@ Result<void, Error> check_interface(const verbs_api::NicEnvironment& environment
   return success();
 }
 
-void set(const char* name, const std::string& value) {
+/// Of a variable that each device has for itself; see verbs_api::Variables.
+std::string own_name(const char* name, unsigned device) {
+  return device == 0 ? name : fmt::format("{}_{}", name, device);
+}
+
+void set(const std::string& name, const std::string& value) {
   if (value.empty()) {
-    unsetenv(name);
+    unsetenv(name.c_str());
   } else {
-    setenv(name, value.c_str(), 1);
+    setenv(name.c_str(), value.c_str(), 1);
   }
 }
 
@@ -109,7 +116,9 @@ std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
 
 void forget_outer_nic() {
   if (secure_getenv(verbs_api::kRunVariable) == nullptr) return;
-  for (const char* name : kIdentityVariables) unsetenv(name);
+  for (unsigned device = 0; device < verbs_api::kMaxDevices; ++device) {
+    for (const char* const name : kIdentityVariables) unsetenv(own_name(name, device).c_str());
+  }
 }
 
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
@@ -135,37 +144,57 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
   return success();
 }
 
+namespace {
+
 /// The program may be in another folder when it opens it.
-void set_file(const char* variable, const std::string& file) {
+std::string whole_path(const std::string& file) {
   std::error_code code;
-  if (!file.empty()) set(variable, std::filesystem::absolute(file, code).string());
+  return file.empty() ? file : std::filesystem::absolute(file, code).string();
 }
 
-Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment) {
+/// What one device has for itself. Returns the variables that the user left open, as kChosenVariable has
+/// them.
+Result<std::string, Error> export_device(const verbs_api::NicEnvironment& environment) {
   if (auto kept = environment.lease.keep_over_exec(); !kept) return kept.error();
   const nic::DeviceConfig& device = environment.device;
+  const auto set_own = [&environment](const char* name, const std::string& value) {
+    set(own_name(name, environment.number), value);
+  };
   // The host's addresses go with the port.
   const bool has_own_addresses = device.medium == nic::Medium::kEthernet;
-  set("URNIC_IP", has_own_addresses ? to_text(device.ipv4) : "");
-  set("URNIC_IP6", has_own_addresses ? to_text(device.ipv6) : "");
-  set("URNIC_MAC", to_string(device.mac));
-  set("URNIC_MTU", std::to_string(device.link_mtu));
-  set("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
-  set("URNIC_PORT", environment.port.to_string());
-  set("URNIC_FAULT", environment.fault);
-  set("URNIC_VERBOSE", environment.verbose ? "1" : "");
-  set("URNIC_EXPLAIN", device.explain ? "1" : "");
-  set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
-  set(verbs_api::kRunVariable, std::to_string(getpid()));
+  set_own("URNIC_IP", has_own_addresses ? to_text(device.ipv4) : "");
+  set_own("URNIC_IP6", has_own_addresses ? to_text(device.ipv6) : "");
+  set_own("URNIC_MAC", to_string(device.mac));
+  set_own("URNIC_MTU", std::to_string(device.link_mtu));
+  set_own("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
+  set_own("URNIC_PORT", environment.port.to_string());
+  set_own("URNIC_FAULT", environment.fault);
+  set_own(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
+  set_own("URNIC_PCAP", whole_path(environment.pcap_file));
+  set_own("URNIC_RECORD", whole_path(environment.record_file));
   std::string chosen;
-  for (const char* const name : environment.left_open) {
-    if (const char* const value = secure_getenv(name)) {
-      chosen += fmt::format("{}{}={}", chosen.empty() ? "" : " ", name, value);
-    }
+  for (const char* const plain : environment.left_open) {
+    const std::string name = own_name(plain, environment.number);
+    if (const char* const value = secure_getenv(name.c_str())) chosen += fmt::format(" {}={}", name, value);
   }
-  set(verbs_api::kChosenVariable, chosen);
-  set_file("URNIC_PCAP", environment.pcap_file);
-  set_file("URNIC_RECORD", environment.record_file);
+  return chosen;
+}
+
+}  // namespace
+
+Result<void, Error> export_environments(std::span<const verbs_api::NicEnvironment> environments) {
+  std::string chosen;
+  for (const verbs_api::NicEnvironment& environment : environments) {
+    const auto exported = export_device(environment);
+    if (!exported) return exported.error();
+    chosen += exported.value();
+  }
+  const verbs_api::NicEnvironment& first = environments.front();
+  set("URNIC_DEVICES", environments.size() > 1 ? std::to_string(environments.size()) : "");
+  set("URNIC_VERBOSE", first.verbose ? "1" : "");
+  set("URNIC_EXPLAIN", first.device.explain ? "1" : "");
+  set(verbs_api::kRunVariable, std::to_string(getpid()));
+  set(verbs_api::kChosenVariable, chosen.empty() ? chosen : chosen.substr(1));
   return success();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,9 @@ void forget_outer_nic();
 /// written.
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment);
 
-/// Puts into the environment what the drop-in reads, the lease included. The seed only if the user gave one:
-/// it must be another each time the program runs.
-Result<void, Error> export_environment(const verbs_api::NicEnvironment& environment);
+/// Puts into the environment what the drop-in reads of each device, the leases included. The seed only if the
+/// user gave one: it must be another each time the program runs.
+Result<void, Error> export_environments(std::span<const verbs_api::NicEnvironment> environments);
 
 /// The folder of the drop-in libibverbs: ../lib/urnic, seen from the executable. ENOENT: it is not there, or
 /// /proc is not.

@@ -73,6 +73,11 @@ void write_parameters(const fs::path& sys, const nic::DeviceConfig& device) {
   }
 }
 
+void add_node(const fs::path& tree, const std::string& name) {
+  fs::create_directories(tree / "dev/infiniband");
+  fs::create_symlink("/dev/null", tree / "dev/infiniband" / name);
+}
+
 void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
   const nic::GidTable gids(device);
   for (const std::string& name : verbs_api::sysfs_names(gids)) {
@@ -86,13 +91,16 @@ void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
     fs::create_directories(net);
     fs::create_directory_symlink("/sys/class/net/" + interface, net / interface);
   }
-  write(tree / "sys/class/infiniband_verbs/uverbs0/ibdev", device.name);
-  write(tree / "sys/class/infiniband_verbs/uverbs0/abi_version", "1");
+  const std::string uverbs = fmt::format("uverbs{}", device.number);
+  write(tree / "sys/class/infiniband_verbs" / uverbs / "ibdev", device.name);
+  write(tree / "sys/class/infiniband_verbs" / uverbs / "abi_version", "1");
+  for (const std::string& node : {uverbs, device.name}) add_node(tree, node);
+}
+
+void write_tree(const fs::path& tree, const std::vector<nic::DeviceConfig>& devices) {
+  for (const nic::DeviceConfig& device : devices) write_device(tree, device);
   write(tree / "sys/class/infiniband_verbs/abi_version", "6");
-  fs::create_directories(tree / "dev/infiniband");
-  for (const std::string& node : {std::string("uverbs0"), std::string("rdma_cm"), device.name}) {
-    fs::create_symlink("/dev/null", tree / "dev/infiniband" / node);
-  }
+  add_node(tree, "rdma_cm");
 }
 
 /// Locked until the last process that has it open ends.
@@ -108,7 +116,8 @@ Result<void, Error> lock_for_good(const fs::path& tree) {
 
 }  // namespace
 
-Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device) {
+Result<std::string, Error> make_path_tree(const std::string& folder,
+                                          const std::vector<nic::DeviceConfig>& devices) {
   const fs::path tree = fs::path(folder) / nic::ProcessName::own().to_string();
   try {
     fs::create_directories(folder);
@@ -116,11 +125,11 @@ Result<std::string, Error> make_path_tree(const std::string& folder, const nic::
     fs::remove_all(tree);  // of a process that had our number
     fs::create_directory(tree);
     if (auto locked = lock_for_good(tree); !locked) return locked.error();
-    write_device(tree, device);
+    write_tree(tree, devices);
   } catch (const std::system_error& error) {
     return Error{.code = error.code().value() > 0 ? error.code().value() : EIO,
                  .message = fmt::format(
-                     "cannot show the device's files to programs: {}; make {} writable, and room on "
+                     "cannot show the devices' files to programs: {}; make {} writable, and room on "
                      "its disk",
                      error.what(), folder)};
   }

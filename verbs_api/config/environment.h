@@ -17,9 +17,10 @@ inline constexpr const char* kChosenVariable = "URNIC_CHOSEN";
 /// Its process; only set inside of it.
 inline constexpr const char* kRunVariable = "URNIC_RUN";
 
-/// Everything a process knows about its NIC. Keep it as long as the device, and longer than its port: the
-/// lease in it ends when it does.
+/// Everything a process knows about one NIC of its own. Keep it as long as the device, and longer than its
+/// port: the lease in it ends when it does.
 struct NicEnvironment {
+  unsigned number = 0;                 ///< of the process's devices, from 0
   nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
   nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp` or `host`
   nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
@@ -35,7 +36,7 @@ struct NicEnvironment {
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 };
 
-/// Reads the environment of this process:
+/// Reads the environment of this process, for each of its devices:
 ///
 ///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a wire 10.77.0.1/24 and .2; on a
 ///                                                   fabric of the network that this has drawn;
@@ -46,6 +47,8 @@ struct NicEnvironment {
 ///                                                with the host's addresses 4200, and each way's by its route
 ///   URNIC_VLAN=N           VLAN of every frame     default: none, frames have no tag
 ///   URNIC_PORT=SPEC        see nic::PortSpec       default: fabric
+///   URNIC_DEVICES=N        devices of the process  default: 1; with the port host,each one for each
+///                                                   interface of the host
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
 ///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
 ///   URNIC_FAULT=SPEC       see drivers/fault       default: none
@@ -67,6 +70,8 @@ struct NicEnvironment {
 ///   URNIC_RUN=N            see kRunVariable        default: outside
 ///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing
 ///
+/// Of device N a variable is NAME_N, or NAME where that is not set (class Variables).
+///
 /// Inside `urnic run` the first process that reads its environment is the NIC that the run made. Each further
 /// one is a NIC of its own: it makes its own choice of what the user left open, and records in FILE.PROCESS.
 /// Where the user left too little open for that, the error says so.
@@ -74,6 +79,6 @@ struct NicEnvironment {
 /// An empty variable counts as absent. The error is one line for a person and names the variable. May wait
 /// about a second for a program that is just ending (nic::Lease::take). Needs no privilege and starts
 /// nothing. Not thread-safe against setenv().
-Result<NicEnvironment, Error> read_environment();
+Result<std::vector<NicEnvironment>, Error> read_environments();
 
 }  // namespace urnic::verbs_api

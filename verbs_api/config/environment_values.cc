@@ -131,6 +131,14 @@ Result<std::uint64_t, Error> parse_seed(std::string_view text) {
   return *seed;
 }
 
+Result<unsigned, Error> parse_devices(std::string_view text) {
+  const auto count = parse_number<unsigned>(text);
+  if (!count || *count == 0 || *count > kMaxDevices) {
+    return invalid(fmt::format("not a number from 1 to {}", kMaxDevices));
+  }
+  return *count;
+}
+
 Result<int, Error> parse_descriptor(std::string_view text) {
   const auto fd = parse_number<int>(text);
   if (!fd || *fd < 0) return invalid("not a file descriptor");

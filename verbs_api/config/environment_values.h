@@ -27,6 +27,10 @@ Result<std::uint16_t, Error> parse_link_mtu(std::string_view text);
 Result<std::uint16_t, Error> parse_vlan(std::string_view text);
 /// Decimal, or hexadecimal after 0x.
 Result<std::uint64_t, Error> parse_seed(std::string_view text);
+/// The most devices that a process can have.
+inline constexpr unsigned kMaxDevices = 32;
+/// How many devices a process has: 1 to kMaxDevices.
+Result<unsigned, Error> parse_devices(std::string_view text);
 /// A file descriptor's number.
 Result<int, Error> parse_descriptor(std::string_view text);
 

@@ -17,12 +17,12 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/device_list.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 
 namespace urnic::verbs_api {
 
-Context::Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd)
-    : verbs_context{}, nic_(nic), file_(std::move(file)) {
+Context::Context(ibv_device& device, ProcessDevice& owner, std::shared_ptr<CommandFile> file, int fd)
+    : verbs_context{}, owner_(owner), nic_(owner.nic()), file_(std::move(file)) {
   fill_operations(*this);
   context.device = &device;
   context.cmd_fd = fd;
@@ -55,12 +55,12 @@ Error no_context(std::string_view call, int code) {
 
 }  // namespace
 
-Context* Context::open(ibv_device& device, nic::Device& nic) {
+Context* Context::open(ibv_device& device, ProcessDevice& owner) {
   const int fd = CommandFile::create();
   if (fd < 0) return fail(report(no_context("memfd_create", errno)));
   const auto identity = DescriptorIdentity::of(fd);
   if (!identity) return fail(EBADF);  // another thread closes what it does not know
-  Context* const opened = import(device, nic, std::make_shared<CommandFile>(*identity), fd);
+  Context* const opened = import(device, owner, std::make_shared<CommandFile>(*identity), fd);
   if (opened == nullptr) {
     const int code = errno;
     ::close(fd);
@@ -69,21 +69,22 @@ Context* Context::open(ibv_device& device, nic::Device& nic) {
   return opened;
 }
 
-Context* Context::import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd) {
-  auto* const opened = new Context(device, nic, std::move(file), fd);
+Context* Context::import(ibv_device& device, ProcessDevice& owner, std::shared_ptr<CommandFile> file,
+                         int fd) {
+  auto* const opened = new Context(device, owner, std::move(file), fd);
   if (opened->context.async_fd < 0) {
     const int code = errno;
     opened->context.cmd_fd = -1;
     delete opened;
     return fail(report(no_context("eventfd2", code)));
   }
-  ProcessDevice::instance().add(*opened);
+  ProcessDevices::instance().add(*opened);
   return opened;
 }
 
 void Context::leave() {
   if (objects().has_any_of(context)) {
-    ProcessDevice::instance().keep(*this);
+    ProcessDevices::instance().keep(*this);
   } else {
     delete this;
   }
@@ -111,8 +112,9 @@ int find_context_fault(ibv_context& context, ObjectKind kind) {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::number_of;
 using urnic::verbs_api::or_out_of_memory;
-using urnic::verbs_api::ProcessDevice;
+using urnic::verbs_api::ProcessDevices;
 using urnic::verbs_api::report;
 
 extern "C" {
@@ -120,9 +122,11 @@ extern "C" {
 ibv_context* ibv_open_device(ibv_device* device) {
   if (device == nullptr) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_context* {
-    const auto nic = ProcessDevice::instance().get();
-    if (!nic) return fail(report(nic.error()));
-    Context* const opened = Context::open(*device, *nic.value());
+    const auto devices = ProcessDevices::instance().get();
+    if (!devices) return fail(report(devices.error()));
+    const auto number = number_of(*device);
+    if (!number || *number >= devices.value().size()) return fail(ENODEV);
+    Context* const opened = Context::open(*device, *devices.value()[*number]);
     return opened != nullptr ? &opened->context : nullptr;
   });
 }

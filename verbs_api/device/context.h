@@ -11,6 +11,7 @@
 #include "verbs_api/abi/command_file.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/device/async_events.h"
+#include "verbs_api/device/process_device.h"
 
 namespace urnic::verbs_api {
 
@@ -20,9 +21,9 @@ namespace urnic::verbs_api {
 class Context : public verbs_context {
  public:
   /// Null and errno when there are no descriptors or no memory.
-  static Context* open(ibv_device& device, nic::Device& nic);
+  static Context* open(ibv_device& device, ProcessDevice& owner);
   /// One more on a file that is there, by another descriptor of it, which it takes over unless it fails.
-  static Context* import(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
+  static Context* import(ibv_device& device, ProcessDevice& owner, std::shared_ptr<CommandFile> file, int fd);
   static Context& of(ibv_context* context) {
     return *static_cast<Context*>(reinterpret_cast<verbs_context*>(reinterpret_cast<std::byte*>(context) -
                                                                    offsetof(verbs_context, context)));
@@ -30,6 +31,8 @@ class Context : public verbs_context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
+  /// The device that it is of.
+  ProcessDevice& owner() const { return owner_; }
   nic::Device& nic() const { return nic_; }
   AsyncEvents& async_events() { return async_events_; }
   /// What it shares with those that import it.
@@ -59,9 +62,10 @@ class Context : public verbs_context {
   int next_table_number = 1;
 
  private:
-  Context(ibv_device& device, nic::Device& nic, std::shared_ptr<CommandFile> file, int fd);
+  Context(ibv_device& device, ProcessDevice& owner, std::shared_ptr<CommandFile> file, int fd);
   ~Context();
 
+  ProcessDevice& owner_;
   nic::Device& nic_;
   std::shared_ptr<CommandFile> file_;
   AsyncEvents async_events_;

@@ -11,8 +11,9 @@
 #include <span>
 #include <string>
 
+#include "verbs_api/config/environment_values.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -32,19 +33,23 @@ void copy_text(std::span<char> to, const std::string& text) {
   to[text.copy(to.data(), to.size() - 1)] = '\0';
 }
 
-/// Made once: a program may hold it forever, whatever lists it frees. Its name does not change in a forked
-/// child.
-ibv_device& the_device(const nic::Device& nic) {
-  static DeviceBlock block;
-  static std::once_flag filled;
-  std::call_once(filled, [&nic] {
+/// Each is made once: a program may hold it forever, whatever lists it frees. Their names do not change in a
+/// forked child.
+constinit std::array<DeviceBlock, kMaxDevices> device_blocks{};
+constinit std::array<std::once_flag, kMaxDevices> are_filled;
+
+ibv_device& block_of(const nic::Device& nic) {
+  const unsigned number = nic.config().number;
+  DeviceBlock& block = device_blocks[number];
+  std::call_once(are_filled[number], [&nic, &block, number] {
     const std::string& name = nic.config().name;
+    const std::string uverbs = "uverbs" + std::to_string(number);
     block.operations = kNoOperations.data();
     block.device.node_type = IBV_NODE_CA;
     block.device.transport_type = IBV_TRANSPORT_IB;
     copy_text(block.device.name, name);
-    copy_text(block.device.dev_name, "uverbs0");
-    copy_text(block.device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
+    copy_text(block.device.dev_name, uverbs);
+    copy_text(block.device.dev_path, "/sys/class/infiniband_verbs/" + uverbs);
     copy_text(block.device.ibdev_path, "/sys/class/infiniband/" + name);
   });
   return block.device;
@@ -52,31 +57,40 @@ ibv_device& the_device(const nic::Device& nic) {
 
 }  // namespace
 
+std::optional<unsigned> number_of(const ibv_device& device) {
+  for (unsigned number = 0; number < kMaxDevices; ++number) {
+    if (&device_blocks[number].device == &device) return number;
+  }
+  return std::nullopt;
+}
+
 __be64 node_guid(const nic::Device& nic) {
   return htobe64(nic.gids().node_guid());
 }
 
 }  // namespace urnic::verbs_api
 
+using urnic::verbs_api::block_of;
 using urnic::verbs_api::fail;
 using urnic::verbs_api::node_guid;
+using urnic::verbs_api::number_of;
 using urnic::verbs_api::or_out_of_memory;
-using urnic::verbs_api::ProcessDevice;
+using urnic::verbs_api::ProcessDevices;
 using urnic::verbs_api::report;
-using urnic::verbs_api::the_device;
 
 extern "C" {
 
 ibv_device** ibv_get_device_list(int* num_devices) {
   if (num_devices != nullptr) *num_devices = 0;
   return or_out_of_memory([&]() -> ibv_device** {
-    const auto nic = ProcessDevice::instance().get();
-    if (!nic) return fail(report(nic.error()));
-    // The device and the null pointer after it.
-    auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+    const auto devices = ProcessDevices::instance().get();
+    if (!devices) return fail(report(devices.error()));
+    const std::size_t count = devices.value().size();
+    // The devices and the null pointer after them.
+    auto** const list = static_cast<ibv_device**>(std::calloc(count + 1, sizeof(ibv_device*)));
     if (list == nullptr) return fail(ENOMEM);
-    list[0] = &the_device(*nic.value());
-    if (num_devices != nullptr) *num_devices = 1;
+    for (std::size_t i = 0; i < count; ++i) list[i] = &block_of(devices.value()[i]->nic());
+    if (num_devices != nullptr) *num_devices = static_cast<int>(count);
     return list;
   });
 }
@@ -94,9 +108,11 @@ int ibv_get_device_index(ibv_device*) {
   return -1;
 }
 
-__be64 ibv_get_device_guid(ibv_device*) {
-  const auto nic = ProcessDevice::instance().get();
-  return nic ? node_guid(*nic.value()) : 0;
+__be64 ibv_get_device_guid(ibv_device* device) {
+  const auto devices = ProcessDevices::instance().get();
+  const auto number = number_of(*device);
+  const bool is_there = devices && number && *number < devices.value().size();
+  return is_there ? node_guid(devices.value()[*number]->nic()) : 0;
 }
 
 }  // extern "C"

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <string>
 
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -54,7 +54,7 @@ int explain(std::string_view verb, const Error& error) {
     write_line(std::string(verb) + ": " + error.message);
     return each.for_program;
   }
-  if (ProcessDevice::instance().tells_of_errors()) write_line(std::string(verb) + ": " + error.message);
+  if (ProcessDevices::instance().tells_of_errors()) write_line(std::string(verb) + ": " + error.message);
   return code_of(error);
 }
 

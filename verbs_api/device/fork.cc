@@ -1,5 +1,5 @@
 // libibverbs' precautions for fork. The engine reads and writes memory as any thread does, so that no page
-// has to be kept from a child. What a child may not do is use what its parent opened: see ProcessDevice.
+// has to be kept from a child. What a child may not do is use what its parent opened: see ProcessDevices.
 #include <cstddef>
 
 #include "verbs_api/abi/libibverbs.h"

@@ -10,7 +10,7 @@
 
 #include "nic/congestion/parameter_files.h"
 #include "verbs_api/config/sysfs_text.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -42,11 +42,20 @@ int read_from_file_system(const std::string& path, char* to, std::size_t size) {
   return give(text, to, size);
 }
 
+/// The device whose directory that is; null when it is none's.
+const nic::Device* find_device(std::string_view directory) {
+  const auto devices = ProcessDevices::instance().get();
+  if (!devices) return nullptr;
+  for (const auto& device : devices.value()) {
+    if (directory == "/sys/class/infiniband/" + device->nic().config().name) return &device->nic();
+  }
+  return nullptr;
+}
+
 int read_sysfs_file(std::string_view directory, std::string_view file, char* to, std::size_t size) {
-  const auto nic = ProcessDevice::instance().get();
-  if (nic && directory == "/sys/class/infiniband/" + nic.value()->config().name) {
-    if (const auto text = sysfs_text(nic.value()->gids(), file)) return give(*text, to, size);
-    const nic::CongestionSettings congestion = nic.value()->congestion();
+  if (const nic::Device* const nic = find_device(directory)) {
+    if (const auto text = sysfs_text(nic->gids(), file)) return give(*text, to, size);
+    const nic::CongestionSettings congestion = nic->congestion();
     for (const nic::ParameterFile& each : nic::parameter_files(congestion.choice, congestion.notifications)) {
       if (each.name == file) return give(std::to_string(each.value), to, size);
     }

@@ -4,7 +4,7 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/flow/flow.h"
 #include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/mw.h"
@@ -29,7 +29,7 @@ void end_all(const ibv_context& context, ObjectKind kind) {
 }
 
 void close(Context& closing) {
-  ProcessDevice::instance().remove(closing);
+  ProcessDevices::instance().remove(closing);
   {
     const std::lock_guard lock(closing.mutex());
     closing.die(Context::Death::kClosed);

@@ -8,7 +8,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/memory/dm.h"
 #include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/pd.h"
@@ -27,8 +27,8 @@ ibv_context* import_device(int cmd_fd) {
   const auto identity = DescriptorIdentity::of(cmd_fd);
   if (!identity) return fail(EBADF);
   return or_out_of_memory([&]() -> ibv_context* {
-    if (const auto found = ProcessDevice::instance().find(*identity)) {
-      Context* const imported = Context::import(found->device, found->nic, found->file, cmd_fd);
+    if (const auto found = ProcessDevices::instance().find(*identity)) {
+      Context* const imported = Context::import(found->device, found->owner, found->file, cmd_fd);
       return imported != nullptr ? &imported->context : nullptr;
     }
     if (!CommandFile::is_one(cmd_fd)) {

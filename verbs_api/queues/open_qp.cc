@@ -5,8 +5,8 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
 #include "verbs_api/queues/qp.h"
 #include "verbs_api/queues/xrcd.h"
 
@@ -35,7 +35,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attr) noexcept {
   if ((attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) known.qp_context = attr->qp_context;
   return or_out_of_memory([&]() -> ibv_qp* {
     auto opened = std::make_unique<Qp>(*context, known);
-    auto handles = ProcessDevice::instance().xrc_targets().open(
+    auto handles = Context::of(context).owner().xrc_targets().open(
         *Xrcd::of(attr->xrcd).inner, transport::QpNumber{attr->qp_num}, opened->handle());
     if (handles == nullptr) {
       return fail(

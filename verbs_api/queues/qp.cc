@@ -11,7 +11,6 @@
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/fixed_length.h"
@@ -53,8 +52,9 @@ void Qp::attach(std::shared_ptr<QpHandles> made) {
 
 void Qp::end() {
   const bool is_target = inner->attributes().type == nic::QpType::kXrcTarget;
-  const bool was_last =
-      is_target ? ProcessDevice::instance().xrc_targets().close(*handles, qp_base) : handles->remove(qp_base);
+  const bool was_last = is_target
+                            ? Context::of(qp_base.context).owner().xrc_targets().close(*handles, qp_base)
+                            : handles->remove(qp_base);
   inner = nullptr;
   if (was_last) Context::of(qp_base.context).nic().destroy_qp(std::move(handles->inner));
 }
@@ -171,7 +171,7 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     if (!inner) return fail(explain("create_qp", inner.error()));
     handles->inner = std::move(inner).value();
     created->attach(handles);
-    if (type.value() == nic::QpType::kXrcTarget) ProcessDevice::instance().xrc_targets().add(handles);
+    if (type.value() == nic::QpType::kXrcTarget) owner.owner().xrc_targets().add(handles);
     init_attr.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);

@@ -10,16 +10,11 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
 #include "verbs_api/queues/qp.h"
 #include "verbs_api/queues/srq.h"
 
 namespace urnic::verbs_api {
 namespace {
-
-XrcDomains& domains() {
-  return ProcessDevice::instance().xrc_domains();
-}
 
 /// Whether queue pairs or shared receive queues were made with it.
 bool is_used(const Xrcd& xrcd) {
@@ -37,7 +32,7 @@ Xrcd::~Xrcd() {
 }
 
 void Xrcd::end() {
-  const auto closed = domains().close(Context::of(context).nic(), *inner);
+  const auto closed = Context::of(context).owner().xrc_domains().close(Context::of(context).nic(), *inner);
   inner = nullptr;
   if (!closed) explain("close_device", closed.error());
 }
@@ -56,7 +51,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init_attr) noexcep
   }
   return or_out_of_memory([&]() -> ibv_xrcd* {
     auto opened = std::make_unique<Xrcd>(*context);
-    const auto domain = domains().open(owner.nic(), file, init_attr->oflags);
+    const auto domain = owner.owner().xrc_domains().open(owner.nic(), file, init_attr->oflags);
     if (!domain) return fail(explain("open_xrcd", domain.error()));
     opened->inner = domain.value();
     objects().add(opened.get());
@@ -70,7 +65,7 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
   Xrcd& own_xrcd = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
   if (is_used(own_xrcd)) return refuse(EBUSY);
-  if (const auto closed = domains().close(owner.nic(), *own_xrcd.inner); !closed) {
+  if (const auto closed = owner.owner().xrc_domains().close(owner.nic(), *own_xrcd.inner); !closed) {
     return refuse(explain("close_xrcd", closed.error()));
   }
   claim.take_out();

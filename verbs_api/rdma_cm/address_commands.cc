@@ -1,4 +1,4 @@
-// Addresses: binding ids to them, and finding the way to others.
+// Addresses: binding ids to them, listening there, and finding the way to others.
 #include <rdma/rdma_user_cm.h>
 
 #include <cerrno>
@@ -7,6 +7,7 @@
 
 #include "verbs_api/rdma_cm/address_field.h"
 #include "verbs_api/rdma_cm/command.h"
+#include "verbs_api/rdma_cm/id_placement.h"
 
 namespace urnic::verbs_api::ucm {
 namespace {
@@ -18,9 +19,8 @@ using Address = Result<SocketAddress, int>;
 
 int bind_to(const Command& command, std::uint32_t id, const Address& address) {
   if (!address) return address.error();
-  if (const int failed = start_nic(command); failed != 0) return failed;
-  const int failed = errno_of(with_ports(
-      command, [&](RdmaCm& cm) { return cm.bind(command.channel.events(), IdNumber{id}, address.value()); }));
+  if (const int failed = start_nics(command, IdNumber{id}); failed != 0) return failed;
+  const int failed = errno_of(bind_on_devices(command, IdNumber{id}, address.value()));
   if (failed == 0) keep_for_children(command, IdNumber{id});
   return failed;
 }
@@ -29,20 +29,29 @@ int resolve(const Command& command, std::uint32_t id, const Address& source, con
             std::uint32_t timeout_ms) {
   if (!source) return source.error();
   if (!destination) return destination.error();
-  if (const int failed = start_nic(command); failed != 0) return failed;
-  const int failed = errno_of(with_ports(command, [&](RdmaCm& cm) {
-    return cm.resolve_address(command.channel.events(), IdNumber{id}, source.value(), destination.value(),
-                              std::chrono::milliseconds(timeout_ms), command.channel.nic().now());
-  }));
+  if (const int failed = start_nics(command, IdNumber{id}); failed != 0) return failed;
+  const int failed = errno_of(resolve_on_device(command, IdNumber{id}, source.value(), destination.value(),
+                                                std::chrono::milliseconds(timeout_ms)));
   if (failed == 0) keep_for_children(command, IdNumber{id});
   return failed;
 }
 
 }  // namespace
 
-int start_nic(const Command& command) {
-  const auto started = command.channel.nic().start();
-  return started ? 0 : report(started.error());
+int start_nics(const Command& command, IdNumber id) {
+  for (ChannelPart* const part : parts_with(command, id)) {
+    if (const auto started = part->nic().start(); !started) return report(started.error());
+  }
+  return 0;
+}
+
+int listen(const Command& command) {
+  const auto wish = command.as<rdma_ucm_listen>();
+  const IdNumber id{wish.id};
+  if (const int failed = start_nics(command, id); failed != 0) return failed;
+  const int failed = errno_of(listen_on_devices(command, id, wish.backlog));
+  if (failed == 0) keep_for_children(command, id);
+  return failed;
 }
 
 int bind_ip(const Command& command) {
@@ -73,9 +82,8 @@ int resolve_addr(const Command& command) {
 
 int resolve_route(const Command& command) {
   const auto wish = command.as<rdma_ucm_resolve_route>();
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.resolve_route(command.channel.events(), IdNumber{wish.id},
-                            std::chrono::milliseconds(wish.timeout_ms));
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.resolve_route(part.events(), IdNumber{wish.id}, std::chrono::milliseconds(wish.timeout_ms));
   }));
 }
 

@@ -8,11 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <mutex>
 #include <utility>
-
-#include "nic/engine/engine.h"
-#include "nic/rdma_cm/rdma_cm.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -38,23 +34,23 @@ constexpr long kNoFlagsAtAll = 0;
 
 }  // namespace
 
-Result<std::shared_ptr<Channel>, int> Channel::create(nic::Device& nic, int flags) {
+Result<std::shared_ptr<Channel>, int> Channel::create(Devices devices, int flags) {
   auto ends = make_ends(flags);
   if (!ends) return ends.error();
   const auto identity = DescriptorIdentity::of(ends.value().program.get());
   if (!identity) return EBADF;  // another thread closes what it does not know
   const int program_end = ends.value().program.release();
-  return std::shared_ptr<Channel>(new Channel(nic, program_end, std::move(ends.value().ours), *identity));
+  return std::shared_ptr<Channel>(new Channel(devices, program_end, std::move(ends.value().ours), *identity));
 }
 
-Result<std::shared_ptr<Channel>, int> Channel::renew(nic::Device& nic, int descriptor) {
+Result<std::shared_ptr<Channel>, int> Channel::renew(Devices devices, int descriptor) {
   const long flags = syscall(SYS_fcntl, static_cast<long>(descriptor), static_cast<long>(F_GETFL), 0L);
   if (flags < 0) return errno;
   auto ends = make_ends(static_cast<int>(flags));
   if (!ends) return ends.error();
   const auto identity = DescriptorIdentity::of(ends.value().program.get());
   if (!identity) return EBADF;
-  std::shared_ptr<Channel> made(new Channel(nic, descriptor, std::move(ends.value().ours), *identity));
+  std::shared_ptr<Channel> made(new Channel(devices, descriptor, std::move(ends.value().ours), *identity));
   made->copy_ = std::move(ends.value().program);
   return made;
 }
@@ -65,13 +61,12 @@ void Channel::move_in() {
   syscall(SYS_dup3, static_cast<long>(copy_.get()), static_cast<long>(program_end_), close_on_exec);
 }
 
-Channel::Channel(nic::Device& nic, int program_end, nic::Descriptor our_end,
+Channel::Channel(Devices devices, int program_end, nic::Descriptor our_end,
                  const DescriptorIdentity& identity)
-    : nic_(nic),
-      program_end_(program_end),
-      our_end_(std::move(our_end)),
-      identity_(identity),
-      events_(*this) {}
+    : program_end_(program_end), our_end_(std::move(our_end)), identity_(identity) {
+  const ChannelBytes& bytes = *this;
+  for (const auto& device : devices) parts_.push_back(std::make_unique<ChannelPart>(device->nic(), bytes));
+}
 
 void Channel::abandon() {
   // A child of a child has it from the same process as its parent, or has one whose parent was in the middle
@@ -86,22 +81,7 @@ std::chrono::steady_clock::duration Channel::time_since_fork() const {
 }
 
 void Channel::end() {
-  nic::Engine& engine = nic_.engine();
-  {
-    const std::lock_guard lock(engine);
-    if (!std::exchange(is_open_, false)) return;
-  }
-  for (bool has_more = true; has_more;) {
-    const std::lock_guard lock(engine);
-    has_more = engine.rdma_cm().end_some_of(events_, nic_.now());
-  }
-}
-
-// The new byte comes before the old one goes: a program that looks in between sees that there are events.
-void Channel::set(bool has_events) noexcept {
-  if (has_events) send_byte();
-  if (has_byte_) take_byte();
-  has_byte_ = has_events;
+  for (const auto& part : parts_) part->end();
 }
 
 void Channel::send_byte() const {

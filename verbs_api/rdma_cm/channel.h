@@ -3,30 +3,33 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
+#include <vector>
 
-#include "nic/device/device.h"
 #include "nic/process/descriptor.h"
-#include "nic/rdma_cm/event_channel.h"
 #include "nic/rdma_cm/kept_id.h"
 #include "transport/result.h"
 #include "verbs_api/abi/descriptor_identity.h"
+#include "verbs_api/device/process_device.h"
+#include "verbs_api/rdma_cm/channel_part.h"
 
 namespace urnic::verbs_api {
 
-/// The program has one end of a pair of sockets, which it polls and sets O_NONBLOCK; it closes it itself. A
-/// byte waits there exactly while there are events. Each event brings a new one, which takes the place of the
-/// one before: so an epoll with EPOLLET tells of each event, as it does for the kernel's rdma_cm. The other
-/// end is ours.
-class Channel final : public nic::rdma_cm::ChannelSignal {
+/// The program has one end of a pair of sockets, which it polls and sets O_NONBLOCK; it closes it itself. It
+/// is readable exactly while there are events, of whichever device. The other end is ours.
+class Channel final : private ChannelBytes {
  public:
-  /// `nic` must outlive the channel, unless abandon() is called; `flags` as in open(2). The error is an errno
-  /// value.
-  static Result<std::shared_ptr<Channel>, int> create(nic::Device& nic, int flags);
+  using Devices = std::span<const std::unique_ptr<ProcessDevice>>;
+
+  /// For all devices of the process, in their order, which must outlive the channel, unless abandon() is
+  /// called; `flags` as in open(2). The error is an errno value.
+  static Result<std::shared_ptr<Channel>, int> create(Devices devices, int flags);
   /// Makes one that takes the place of an inherited one at this descriptor, with its flags: at move_in().
   /// Otherwise as create().
-  static Result<std::shared_ptr<Channel>, int> renew(nic::Device& nic, int descriptor);
+  static Result<std::shared_ptr<Channel>, int> renew(Devices devices, int descriptor);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -34,17 +37,15 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   int descriptor() const { return program_end_; }
   const DescriptorIdentity& identity() const { return identity_; }
 
-  nic::Device& nic() { return nic_; }
-  /// Under the engine lock, while the channel is open.
-  nic::rdma_cm::EventChannel& events() { return events_; }
+  /// Its part of each device, by the devices' numbers.
+  const std::vector<std::unique_ptr<ChannelPart>>& parts() const { return parts_; }
+  /// The part whose events the program is to fetch now: each has its turn. Any thread.
+  ChannelPart& next_part() { return *parts_[turn_.fetch_add(1, std::memory_order_relaxed) % parts_.size()]; }
 
   /// Of a renewed one: from now on the descriptor is this channel's.
   void move_in();
 
-  /// Under the engine lock.
-  bool is_open() const { return is_open_; }
-
-  /// The program closed it: its ids end, and no event comes any more. Takes the engine lock.
+  /// The program closed it: its ids end, and no event comes any more. Takes the engine locks.
   void end();
 
   /// In the child of a fork, where it is dead.
@@ -61,15 +62,12 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   /// OpenChannels, which is held while a fork happens.
   std::map<nic::rdma_cm::IdNumber, nic::rdma_cm::KeptId> kept_ids;
 
-  void set(bool has_events) noexcept override;
-
  private:
-  void send_byte() const;
-  void take_byte() const;
+  void send_byte() const override;
+  void take_byte() const override;
 
-  Channel(nic::Device& nic, int program_end, nic::Descriptor our_end, const DescriptorIdentity& identity);
+  Channel(Devices devices, int program_end, nic::Descriptor our_end, const DescriptorIdentity& identity);
 
-  nic::Device& nic_;
   const int program_end_;
   nic::Descriptor our_end_;  // a child's is closed, so that the end of its parent hangs up the program's
   // A renewed one's program end, whose number another file has until it moves in. Kept then, too: the NIC's
@@ -79,9 +77,8 @@ class Channel final : public nic::rdma_cm::ChannelSignal {
   std::atomic<bool> is_abandoned_{false};
   std::chrono::steady_clock::time_point forked_at_{};  // written while the child has one thread
   std::atomic<bool> is_taken_over_{false};
-  bool is_open_ = true;                // under the engine lock
-  bool has_byte_ = false;              // under the engine lock
-  nic::rdma_cm::EventChannel events_;  // under the engine lock
+  std::vector<std::unique_ptr<ChannelPart>> parts_;
+  std::atomic<std::size_t> turn_{0};
 };
 
 }  // namespace urnic::verbs_api

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "nic/device/device.h"
 #include "nic/engine/engine.h"
@@ -42,24 +43,24 @@ int respond(const Command& command, std::uint64_t address, const Struct& respons
   return copy_to_program(address, bytes.first(std::min(bytes.size(), command.room))) ? 0 : EFAULT;
 }
 
-/// What `operation` returns, a Result whose error is an Error, when it is called with the NIC's RdmaCm under
-/// the engine lock. EBADF: another thread closed the channel meanwhile.
+/// What `operation` returns, a Result whose error is an Error, when it is called with the RdmaCm of the
+/// part's NIC, under the engine lock. EBADF: another thread closed the channel meanwhile.
 template <typename Operation>
-auto with_rdma_cm(const Command& command, Operation operation)
-    -> decltype(operation(std::declval<nic::rdma_cm::RdmaCm&>())) {
-  nic::Engine& engine = command.channel.nic().engine();
+auto with_rdma_cm(ChannelPart& part, Operation operation)
+    -> decltype(operation(std::declval<nic::rdma_cm::RdmaCm&>(), part)) {
+  nic::Engine& engine = part.nic().engine();
   const std::lock_guard lock(engine);
-  if (!command.channel.is_open()) return Error{.code = EBADF, .message = "the channel was closed"};
-  return operation(engine.rdma_cm());
+  if (!part.is_open()) return Error{.code = EBADF, .message = "the channel was closed"};
+  return operation(engine.rdma_cm(), part);
 }
 
 /// The same for an operation that returns a Step: while it has a question, asks the host, without the lock,
 /// and goes on.
 template <typename Operation>
-Result<void, Error> with_ports(const Command& command, Operation operation) {
+Result<void, Error> with_ports(ChannelPart& part, Operation operation) {
   using namespace nic::rdma_cm;
-  nic::Engine& engine = command.channel.nic().engine();
-  Step step = with_rdma_cm(command, operation);
+  nic::Engine& engine = part.nic().engine();
+  Step step = with_rdma_cm(part, operation);
   while (step && step.value()) {
     const PortQuestion question = *step.value();
     const PortAnswer answer = ask(*engine.rdma_cm().host(), question);
@@ -67,10 +68,26 @@ Result<void, Error> with_ports(const Command& command, Operation operation) {
     // back.
     const std::lock_guard lock(engine);
     if (auto answered = engine.rdma_cm().answer(question, answer); !answered) return answered;
-    step = operation(engine.rdma_cm());
+    step = operation(engine.rdma_cm(), part);
   }
   if (!step) return failure(step.error());
   return success();
+}
+
+/// The parts that have the id: one, or all while it may come to be on any device. The first one where no part
+/// has it, whose RdmaCm says what is wrong.
+std::vector<ChannelPart*> parts_with(const Command& command, nic::rdma_cm::IdNumber id);
+
+/// with_rdma_cm() for each part that has the id. What the last one returns, or the first error.
+template <typename Operation>
+auto with_id(const Command& command, nic::rdma_cm::IdNumber id, Operation operation)
+    -> decltype(operation(std::declval<nic::rdma_cm::RdmaCm&>(), std::declval<ChannelPart&>())) {
+  const std::vector<ChannelPart*> parts = parts_with(command, id);
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    auto result = with_rdma_cm(*parts[i], operation);
+    if (!result) return result;
+  }
+  return with_rdma_cm(*parts.back(), operation);
 }
 
 /// The errno value of a Result; 0 for success.
@@ -83,8 +100,9 @@ int errno_of(const Result<Value, Error>& result) {
 /// under the engine lock.
 void keep_for_children(const Command& command, nic::rdma_cm::IdNumber id);
 
-/// Opens the NIC's port, if it is not open: what has to do with addresses needs it. An errno value.
-int start_nic(const Command& command);
+/// Opens the ports of the NICs that may have the id, if they are not open: what has to do with addresses
+/// needs them. An errno value.
+int start_nics(const Command& command, nic::rdma_cm::IdNumber id);
 
 // Each carries out one command and returns 0 or an errno value (get_event() also kNoEventYet). They are named
 // as the kernel's header names them, with the meaning that the kernel gives them.

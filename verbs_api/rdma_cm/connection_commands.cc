@@ -27,24 +27,13 @@ bool may_be_reason(std::uint8_t reason) {
 
 }  // namespace
 
-int listen(const Command& command) {
-  const auto wish = command.as<rdma_ucm_listen>();
-  if (const int failed = start_nic(command); failed != 0) return failed;
-  const int failed = errno_of(with_ports(command, [&](RdmaCm& cm) {
-    return cm.listen(command.channel.events(), IdNumber{wish.id}, wish.backlog);
-  }));
-  if (failed == 0) keep_for_children(command, IdNumber{wish.id});
-  return failed;
-}
-
 int connect(const Command& command) {
   const auto wish = command.as<rdma_ucm_connect>();
   if (wish.conn_param.valid == 0) return EINVAL;
   const auto parameters = to_parameters(wish.conn_param, wish.ece);
   if (!parameters) return parameters.error();
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.connect(command.channel.events(), IdNumber{wish.id}, parameters.value(),
-                      command.channel.nic().now());
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.connect(part.events(), IdNumber{wish.id}, parameters.value(), part.nic().now());
   }));
 }
 
@@ -53,13 +42,13 @@ int accept(const Command& command) {
   const auto wish = command.as<rdma_ucm_accept>();
   const IdNumber id{wish.id};
   if (wish.conn_param.valid == 0) {
-    return errno_of(
-        with_rdma_cm(command, [&](RdmaCm& cm) { return cm.establish(command.channel.events(), id); }));
+    return errno_of(with_id(command, IdNumber{wish.id},
+                            [&](RdmaCm& cm, ChannelPart& part) { return cm.establish(part.events(), id); }));
   }
   const auto parameters = to_parameters(wish.conn_param, wish.ece);
   if (!parameters) return parameters.error();
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.accept(command.channel.events(), id, wish.uid, parameters.value(), command.channel.nic().now());
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.accept(part.events(), id, wish.uid, parameters.value(), part.nic().now());
   }));
 }
 
@@ -67,16 +56,15 @@ int reject(const Command& command) {
   const auto wish = command.as<rdma_ucm_reject>();
   if (!may_be_reason(wish.reason)) return EINVAL;
   const auto private_data = std::as_bytes(std::span(wish.private_data)).first(wish.private_data_len);
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.reject(command.channel.events(), IdNumber{wish.id}, wish.reason, private_data,
-                     command.channel.nic().now());
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.reject(part.events(), IdNumber{wish.id}, wish.reason, private_data, part.nic().now());
   }));
 }
 
 int disconnect(const Command& command) {
   const auto wish = command.as<rdma_ucm_disconnect>();
-  return errno_of(with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.disconnect(command.channel.events(), IdNumber{wish.id}, command.channel.nic().now());
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.disconnect(part.events(), IdNumber{wish.id}, part.nic().now());
   }));
 }
 
@@ -85,8 +73,9 @@ int notify(const Command& command) {
   const auto notice = wish.event == std::uint32_t{IBV_EVENT_COMM_EST}
                           ? RdmaCm::QpNotice::kCommunicationEstablished
                           : RdmaCm::QpNotice::kOther;
-  return errno_of(with_rdma_cm(
-      command, [&](RdmaCm& cm) { return cm.notify(command.channel.events(), IdNumber{wish.id}, notice); }));
+  return errno_of(with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.notify(part.events(), IdNumber{wish.id}, notice);
+  }));
 }
 
 }  // namespace urnic::verbs_api::ucm

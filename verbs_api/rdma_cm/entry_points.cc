@@ -9,7 +9,7 @@
 #include <new>
 
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/rdma_cm/dispatcher.h"
 #include "verbs_api/rdma_cm/inherited_channel.h"
 #include "verbs_api/rdma_cm/late_waiter.h"
@@ -25,12 +25,12 @@ int fail_with(int code) {
 
 int open_channel(int flags) {
   try {
-    const auto nic = ProcessDevice::instance().get();
-    if (!nic) return fail_with(report(nic.error()));
-    const auto descriptor = open_channels().open(*nic.value(), flags);
+    const auto devices = ProcessDevices::instance().get();
+    if (!devices) return fail_with(report(devices.error()));
+    const auto descriptor = open_channels().open(devices.value(), flags);
     if (!descriptor) return fail_with(explain("rdma_cm", descriptor.error()));
     // A listener for any address opens no context.
-    ProcessDevice::instance().watch();
+    ProcessDevices::instance().watch();
     return descriptor.value();
   } catch (const std::bad_alloc&) {
     return fail_with(ENOMEM);

@@ -22,7 +22,7 @@
 #include "nic/rdma_cm/kept_id.h"
 #include "nic/rdma_cm/rdma_cm.h"
 #include "verbs_api/device/failure.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/rdma_cm/command.h"
 #include "verbs_api/rdma_cm/open_channels.h"
 #include "verbs_api/rdma_cm/socket_address.h"
@@ -80,19 +80,19 @@ int bind_and_listen(Channel& channel, const KeptId& id) {
 
 /// An errno value.
 int make_again(Channel& channel, const KeptId& id) {
-  {
-    nic::Engine& engine = channel.nic().engine();
+  for (const auto& part : channel.parts()) {
+    nic::Engine& engine = part->nic().engine();
     const std::lock_guard lock(engine);
-    if (auto made = engine.rdma_cm().make_again(channel.events(), id); !made) return made.error().code;
+    if (auto made = engine.rdma_cm().make_again(part->events(), id); !made) return made.error().code;
   }
   return bind_and_listen(channel, id);
 }
 
 int take_over_hung_up(const std::shared_ptr<Channel>& inherited) {
-  const auto nic = ProcessDevice::instance().get();
-  if (!nic) return report(nic.error());
+  const auto devices = ProcessDevices::instance().get();
+  if (!devices) return report(devices.error());
   OpenChannels& channels = open_channels();
-  auto renewed = Channel::renew(*nic.value(), inherited->descriptor());
+  auto renewed = Channel::renew(devices.value(), inherited->descriptor());
   if (!renewed) return renewed.error();
   const std::vector<KeptId> ids = channels.kept(*inherited);
   int failed = 0;
@@ -104,7 +104,7 @@ int take_over_hung_up(const std::shared_ptr<Channel>& inherited) {
     renewed.value()->end();
     return failed;
   }
-  ProcessDevice::instance().watch();
+  ProcessDevices::instance().watch();
   return 0;
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "verbs_api/abi/descriptor_identity.h"
-#include "verbs_api/device/process_device.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/rdma_cm/late_waiter.h"
 
 namespace urnic::verbs_api {
@@ -45,7 +45,7 @@ OpenChannels& open_channels() {
   // Never destroyed: whatever runs last in the process may call functions of rdma_cm.
   static OpenChannels* const channels = [] {
     auto* const made = new OpenChannels;
-    ProcessDevice::instance().add(*made);
+    ProcessDevices::instance().add(*made);
     return made;
   }();
   return *channels;
@@ -59,9 +59,9 @@ bool OpenChannels::has(int descriptor) {
          DescriptorIdentity{.device = socket_device.load(std::memory_order_relaxed), .inode = inode};
 }
 
-Result<int, Error> OpenChannels::open(nic::Device& nic, int flags) {
+Result<int, Error> OpenChannels::open(Channel::Devices devices, int flags) {
   end_lost();
-  auto created = Channel::create(nic, flags);
+  auto created = Channel::create(devices, flags);
   if (!created) return Error{.code = created.error(), .message = "no descriptors for a channel of rdma_cm"};
   const std::shared_ptr<Channel> channel = std::move(created.value());
   const int descriptor = channel->descriptor();

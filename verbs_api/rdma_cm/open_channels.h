@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nic/device/device.h"
 #include "transport/result.h"
 #include "verbs_api/device/part_of_process.h"
 #include "verbs_api/rdma_cm/channel.h"
@@ -23,7 +22,7 @@ class OpenChannels final : public PartOfProcess {
   static bool has(int descriptor);
 
   /// A descriptor of a new channel. EMFILE: its number would be too high.
-  Result<int, Error> open(nic::Device& nic, int flags);
+  Result<int, Error> open(Channel::Devices devices, int flags);
   /// Null when the number is no channel's.
   std::shared_ptr<Channel> find(int descriptor);
   /// The program is about to close the number: ends its channel, except in the child of a fork, whose parent

@@ -10,7 +10,6 @@
 #include <span>
 
 #include "verbs_api/device/address.h"
-#include "verbs_api/device/device_list.h"
 #include "verbs_api/rdma_cm/command.h"
 #include "verbs_api/rdma_cm/path_records.h"
 #include "verbs_api/rdma_cm/program_memory.h"
@@ -38,10 +37,10 @@ std::size_t write(const SocketAddress& address, Field& field) {
 
 /// Which device the id is on, if it is on one.
 template <typename Response>
-void write_device(const Command& command, const Description& id, Response& response) {
+void write_device(const Description& id, Response& response) {
   response.ibdev_index = kNoIndex;
   if (!id.is_on_device) return;
-  response.node_guid = node_guid(command.channel.nic());
+  response.node_guid = htobe64(id.node_guid);
   response.port_num = kPort;
 }
 
@@ -55,12 +54,14 @@ ib_user_path_rec path_between(const Gid& source, const Gid& destination) {
 }
 
 Result<Description, Error> describe(const Command& command, std::uint32_t id) {
-  return with_rdma_cm(command, [&](RdmaCm& cm) { return cm.query(command.channel.events(), IdNumber{id}); });
+  ChannelPart& first = *parts_with(command, IdNumber{id}).front();
+  return with_rdma_cm(first,
+                      [&](RdmaCm& cm, ChannelPart& part) { return cm.query(part.events(), IdNumber{id}); });
 }
 
 int query_addr(const Command& command, const rdma_ucm_query& wish, const Description& id) {
   rdma_ucm_query_addr_resp response{};
-  write_device(command, id, response);
+  write_device(id, response);
   if (id.is_on_device) response.pkey = htobe16(kPkey);
   response.src_size = static_cast<std::uint16_t>(write(id.local, response.src_addr));
   response.dst_size = static_cast<std::uint16_t>(write(id.peer, response.dst_addr));
@@ -102,7 +103,7 @@ std::uint16_t write_gid(const Description& id, const SocketAddress& address, Fie
 
 int query_gid(const Command& command, const rdma_ucm_query& wish, const Description& id) {
   rdma_ucm_query_addr_resp response{};
-  write_device(command, id, response);
+  write_device(id, response);
   if (id.is_on_device) response.pkey = htobe16(kPkey);
   response.src_size = write_gid(id, id.local, response.src_addr);
   response.dst_size = write_gid(id, id.peer, response.dst_addr);
@@ -132,7 +133,7 @@ int query_route(const Command& command) {
   rdma_ucm_query_route_resp response{};
   write(known.local, response.src_addr);
   write(known.peer, response.dst_addr);
-  write_device(command, known, response);
+  write_device(known, response);
   if (known.path) {
     response.num_paths = 1;
     response.ib_route[0] = to_user_path(*known.path);
@@ -155,8 +156,8 @@ int init_qp_attr(const Command& command) {
   const auto wish = command.as<rdma_ucm_init_qp_attr>();
   const auto state = to_qp_state(wish.qp_state);
   if (!state) return EINVAL;
-  const auto settings = with_rdma_cm(command, [&](RdmaCm& cm) {
-    return cm.init_qp_attributes(command.channel.events(), IdNumber{wish.id}, *state);
+  const auto settings = with_id(command, IdNumber{wish.id}, [&](RdmaCm& cm, ChannelPart& part) {
+    return cm.init_qp_attributes(part.events(), IdNumber{wish.id}, *state);
   });
   if (!settings) return errno_of(settings);
   const auto attributes = to_kernel_attributes(settings.value());

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "nic/host/fabric_folder.h"
@@ -42,14 +43,14 @@ class EnvironmentTest : public tools::TemporaryEnvironment {
   }
   static void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
   static std::string refusal() {
-    const auto environment = read_environment();
+    const auto environment = tools::read_first_environment();
     return environment ? "accepted" : environment.error().message;
   }
 };
 
 TEST_F(EnvironmentTest, IsTheHostsWhenNothingIsSaid) {
   unsetenv("URNIC_PORT");
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_EQ(environment.value().port.kind, Kind::kHost);
   EXPECT_EQ(environment.value().device.medium, nic::Medium::kIp);
@@ -60,7 +61,7 @@ class OwnIdentity : public EnvironmentTest, public ::testing::WithParamInterface
 TEST_P(OwnIdentity, IsOneOnTheUsersFabric) {
   unsetenv("URNIC_PORT");
   set(GetParam().name, GetParam().value);
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_EQ(environment.value().port.to_string(), "fabric:default,0");
 }
@@ -72,8 +73,8 @@ INSTANTIATE_TEST_SUITE_P(Values, OwnIdentity,
                                            Variable{"URNIC_VLAN", "7"}));
 
 TEST_F(EnvironmentTest, IsOnTheUsersFabric) {
-  const auto first = read_environment();
-  const auto second = read_environment();
+  const auto first = tools::read_first_environment();
+  const auto second = tools::read_first_environment();
   ASSERT_TRUE(first && second);
   const nic::DeviceConfig& device = first.value().device;
   EXPECT_EQ(first.value().port.to_string(), "fabric:default,0");
@@ -89,10 +90,73 @@ TEST_F(EnvironmentTest, IsOnTheUsersFabric) {
   EXPECT_NE(device.seed, second.value().device.seed);
 }
 
+TEST_F(EnvironmentTest, GivesEachDeviceAPortAndAddressesOfItsOwn) {
+  set("URNIC_DEVICES", "3");
+  set("URNIC_MTU", "1500");
+  set("URNIC_FAULT_1", "loss=0.1");
+  set("URNIC_PCAP", "/tmp/a.pcap");
+  set("URNIC_PCAP_2", "/tmp/b.pcap");
+  const auto all = read_environments();
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all.value().size(), 3u);
+  const auto& [first, second, third] = std::tie(all.value()[0], all.value()[1], all.value()[2]);
+  EXPECT_EQ(first.device.name + second.device.name + third.device.name, "urnic0urnic1urnic2");
+  EXPECT_EQ(second.port.to_string(), "fabric:default,1");
+  EXPECT_EQ(to_string(third.device.ipv4->address), "10.77.0.3");
+  EXPECT_EQ(second.device.link_mtu, 1500);
+  EXPECT_EQ(first.fault + second.fault + third.fault, "loss=0.1");
+  EXPECT_EQ(first.pcap_file, "/tmp/a.pcap");
+  EXPECT_EQ(second.pcap_file, "/tmp/a.pcap.urnic1") << "two devices cannot write one file";
+  EXPECT_EQ(third.pcap_file, "/tmp/b.pcap");
+  EXPECT_EQ(third.device.number, 2u);
+  EXPECT_EQ(first.device.devices, 3u);
+}
+
+TEST_F(EnvironmentTest, HandsAllDevicesToTheProgram) {
+  set("URNIC_DEVICES", "2");
+  const auto launcher = read_environments();
+  ASSERT_TRUE(launcher && tools::export_environments(launcher.value()));
+  const auto program = read_environments();
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_EQ(program.value().size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(tools::describe(program.value()[i].device), tools::describe(launcher.value()[i].device));
+  }
+}
+
+TEST_F(EnvironmentTest, TakesNoAddressOfAnotherDevice) {
+  set("URNIC_DEVICES", "2");
+  set("URNIC_IP", "10.77.0.50/24");
+  set("URNIC_IP_1", "10.77.0.60/24");
+  const auto all = read_environments();
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(to_string(all.value()[0].device.ipv4->address), "10.77.0.50");
+  EXPECT_EQ(to_string(all.value()[1].device.ipv4->address), "10.77.0.60");
+  set("URNIC_IP_1", "10.77.0.50/24");
+  EXPECT_THAT(refusal(), HasSubstr("10.77.0.50"));
+}
+
+TEST_F(EnvironmentTest, NamesTheVariableOfTheDevice) {
+  set("URNIC_DEVICES", "2");
+  set("URNIC_MTU_1", "12");
+  EXPECT_THAT(refusal(), StartsWith("URNIC_MTU_1='12'"));
+  unsetenv("URNIC_MTU_1");
+  set("URNIC_MTU", "12");
+  EXPECT_THAT(refusal(), StartsWith("URNIC_MTU='12'"));
+}
+
+TEST_F(EnvironmentTest, HasOneDeviceAtAPortThatIsForOne) {
+  set("URNIC_DEVICES", "2");
+  set("URNIC_PORT", "host");
+  EXPECT_THAT(refusal(), HasSubstr("use --port host,each"));
+  set("URNIC_DEVICES", "33");
+  EXPECT_THAT(refusal(), StartsWith("URNIC_DEVICES='33': not a number from 1 to 32"));
+}
+
 TEST_F(EnvironmentTest, IsTheEndOfAWireThatIsFree) {
   set("URNIC_PORT", "vhost:" + folder() + "/wire.sock");
-  const auto first = read_environment();
-  const auto second = read_environment();
+  const auto first = tools::read_first_environment();
+  const auto second = tools::read_first_environment();
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first.value().port.to_string(), "vhost:" + folder() + "/wire.sock,front");
   EXPECT_EQ(second.value().port.side, Side::kBack);
@@ -107,7 +171,7 @@ TEST_F(EnvironmentTest, TakesTheMtuOfTheFabricsSwitchWhenOneRuns) {
   const std::string text = "process 17 mtu 1500\n";
   ASSERT_EQ(write(lock.value().fd(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   set("URNIC_PORT", "fabric:slow");
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_EQ(environment.value().device.link_mtu, 1500);
   set("URNIC_MTU", "4200");
@@ -121,7 +185,7 @@ TEST_F(EnvironmentTest, NeedsRoomForTheTagOfAVlan) {
   set("URNIC_MTU", "339");
   EXPECT_THAT(refusal(), HasSubstr("URNIC_VLAN"));
   set("URNIC_MTU", "340");
-  EXPECT_TRUE(read_environment());
+  EXPECT_TRUE(tools::read_first_environment());
 }
 
 TEST_F(EnvironmentTest, DoesWhatItIsTold) {
@@ -141,7 +205,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   set("URNIC_MW_TYPE_2", "2A");
   set("URNIC_VERBOSE", "1");
   set("URNIC_EXPLAIN", "1");
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_TRUE(environment.value().has_icrc_always);
   EXPECT_EQ(environment.value().processors, (std::vector<unsigned>{0, 1, 2, 8}));
@@ -166,8 +230,8 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
 
 TEST_F(EnvironmentTest, ChoosesTheFreeSideOfASocketThatNamesNone) {
   set("URNIC_PORT", "vhost:" + folder() + "/mine.sock");
-  const auto first = read_environment();
-  const auto second = read_environment();
+  const auto first = tools::read_first_environment();
+  const auto second = tools::read_first_environment();
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first.value().port.side, Side::kFront);
   EXPECT_EQ(second.value().port.side, Side::kBack);
@@ -176,7 +240,7 @@ TEST_F(EnvironmentTest, ChoosesTheFreeSideOfASocketThatNamesNone) {
 TEST_F(EnvironmentTest, MakesARelativeSocketPathAbsolute) {
   ASSERT_EQ(chdir(folder().c_str()), 0);
   set("URNIC_PORT", "vhost:mine.sock,back");
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_EQ(environment.value().port.target, folder() + "/mine.sock");
   ASSERT_EQ(chdir("/"), 0);
@@ -205,7 +269,7 @@ class ProcessesOfOneRun : public EnvironmentTest {
     const pid_t child = fork();
     if (child == 0) {
       close(closed_descriptor);
-      const auto environment = read_environment();
+      const auto environment = tools::read_first_environment();
       const std::string said = environment ? identity(environment.value()) : environment.error().message;
       [[maybe_unused]] const ssize_t written = write(ends[1], said.data(), said.size());
       close(ends[1]);
@@ -230,8 +294,8 @@ class ProcessesOfOneRun : public EnvironmentTest {
 
 TEST_F(ProcessesOfOneRun, HaveANicEach) {
   set("URNIC_PCAP", "/tmp/frames.pcap");
-  const auto launcher = read_environment();
-  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const auto launcher = tools::read_first_environment();
+  ASSERT_TRUE(launcher && tools::export_environments({&launcher.value(), 1}));
   const int lease = launcher.value().lease.descriptor();
   EXPECT_EQ(next(lease), identity(launcher.value())) << "the first is the NIC that the run made";
   EXPECT_THAT(next(lease),
@@ -241,8 +305,8 @@ TEST_F(ProcessesOfOneRun, HaveANicEach) {
 
 TEST_F(ProcessesOfOneRun, AreTheTwoEndsOfAWire) {
   set("URNIC_PORT", "vhost:" + folder() + "/wire.sock");
-  const auto launcher = read_environment();
-  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const auto launcher = tools::read_first_environment();
+  ASSERT_TRUE(launcher && tools::export_environments({&launcher.value(), 1}));
   const int lease = launcher.value().lease.descriptor();
   EXPECT_THAT(next(lease), HasSubstr("wire.sock,front"));
   EXPECT_THAT(next(lease), HasSubstr("wire.sock,back"));
@@ -251,16 +315,16 @@ TEST_F(ProcessesOfOneRun, AreTheTwoEndsOfAWire) {
 
 TEST_F(ProcessesOfOneRun, AreOneAtMostWhereTheAddressWasGiven) {
   set("URNIC_IP", "10.1.2.3/24");
-  const auto launcher = read_environment();
-  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const auto launcher = tools::read_first_environment();
+  ASSERT_TRUE(launcher && tools::export_environments({&launcher.value(), 1}));
   const int lease = launcher.value().lease.descriptor();
   EXPECT_THAT(next(lease), StartsWith("10.1.2.3 "));
   EXPECT_THAT(next(lease), AllOf(HasSubstr("same 'urnic run'"), HasSubstr("10.1.2.3 is taken")));
 }
 
 TEST_F(ProcessesOfOneRun, KeepTheAddressThatTheyWereGivenInside) {
-  const auto launcher = read_environment();
-  ASSERT_TRUE(launcher && tools::export_environment(launcher.value()));
+  const auto launcher = tools::read_first_environment();
+  ASSERT_TRUE(launcher && tools::export_environments({&launcher.value(), 1}));
   set("URNIC_IP", "10.9.9.9/24");
   EXPECT_THAT(next(launcher.value().lease.descriptor()), StartsWith("10.9.9.9 "));
 }
@@ -268,7 +332,7 @@ TEST_F(ProcessesOfOneRun, KeepTheAddressThatTheyWereGivenInside) {
 TEST_F(EnvironmentTest, TakesTheMtuOfItsInterfaceButNoMoreThanItNeeds) {
   set("URNIC_PORT", "af_packet:lo");
   set("URNIC_IP", "10.9.9.9/24");
-  const auto environment = read_environment();
+  const auto environment = tools::read_first_environment();
   ASSERT_TRUE(environment) << environment.error().message;
   EXPECT_EQ(environment.value().device.link_mtu, 4200);
 }

@@ -27,8 +27,8 @@ std::string variable(const char* name) {
 }
 
 TEST_F(LaunchTest, SpellsOutInTheEnvironmentWhatWasLeftOpen) {
-  const auto environment = verbs_api::read_environment();
-  ASSERT_TRUE(environment && export_environment(environment.value()));
+  const auto environment = read_first_environment();
+  ASSERT_TRUE(environment && export_environments({&environment.value(), 1}));
   EXPECT_EQ(variable("URNIC_IP"), "10.77.0.1/24");
   EXPECT_EQ(variable("URNIC_MAC"), "02:00:0a:4d:00:01");
   EXPECT_EQ(variable("URNIC_PORT"), "fabric:default,0");
@@ -37,17 +37,17 @@ TEST_F(LaunchTest, SpellsOutInTheEnvironmentWhatWasLeftOpen) {
 }
 
 TEST_F(LaunchTest, HandsOnNoSeedThatTheUserDidNotGive) {
-  const auto environment = verbs_api::read_environment();
-  ASSERT_TRUE(environment && export_environment(environment.value()));
+  const auto environment = read_first_environment();
+  ASSERT_TRUE(environment && export_environments({&environment.value(), 1}));
   EXPECT_EQ(variable("URNIC_SEED"), "(not set)");
 }
 
 TEST_F(LaunchTest, MakesTheSameNicAgainFromWhatItExported) {
   setenv("URNIC_IP6", "fd00::7/48", 1);
   setenv("URNIC_VLAN", "7", 1);
-  const auto launcher = verbs_api::read_environment();
-  ASSERT_TRUE(launcher && export_environment(launcher.value()));
-  const auto program = verbs_api::read_environment();
+  const auto launcher = read_first_environment();
+  ASSERT_TRUE(launcher && export_environments({&launcher.value(), 1}));
+  const auto program = read_first_environment();
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_EQ(describe(program.value().device), describe(launcher.value().device));
 }
@@ -68,7 +68,7 @@ TEST_F(LaunchTest, KeepsWhatTheUserSetByHand) {
 }
 
 TEST_F(LaunchTest, RefusesARecordingThatCannotBeWritten) {
-  auto environment = verbs_api::read_environment();
+  auto environment = read_first_environment();
   ASSERT_TRUE(environment);
   environment.value().pcap_file = folder() + "/nothing/frames.pcap";
   const auto checked = check_port(environment.value());

@@ -45,7 +45,7 @@ class PathTree : public TemporaryEnvironment {
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
-      const bool made = make_path_tree(paths(), device()).has_value();
+      const bool made = make_path_tree(paths(), {device()}).has_value();
       const pid_t grandchild = heir == nullptr ? 0 : fork();
       if (heir != nullptr && grandchild == 0) {
         pause();
@@ -67,7 +67,7 @@ class PathTree : public TemporaryEnvironment {
 };
 
 TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
-  const auto made = make_path_tree(paths(), device());
+  const auto made = make_path_tree(paths(), {device()});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path tree = made.value();
   const fs::path port = tree / "sys/class/infiniband/urnic0/ports/1";
@@ -95,7 +95,7 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   ASSERT_TRUE(options);
   config.congestion = options.value().choice;
   config.congestion_notifications = options.value().notifications;
-  const auto made = make_path_tree(paths(), config);
+  const auto made = make_path_tree(paths(), {config});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
   EXPECT_EQ(
@@ -117,7 +117,7 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
 TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn:clamp_tgt_rate_after_time_inc=0").value().choice;
-  const auto made = make_path_tree(paths(), config);
+  const auto made = make_path_tree(paths(), {config});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path params = fs::path(made.value()) / "sys/kernel/debug/mlx5/urnic0/cc_params";
   EXPECT_EQ(
@@ -141,7 +141,7 @@ TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
 TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn").value().choice;
-  const auto made = make_path_tree(paths(), config);
+  const auto made = make_path_tree(paths(), {config});
   ASSERT_TRUE(made) << made.error().message;
   std::size_t writable = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(made.value()) / "sys")) {
@@ -158,7 +158,7 @@ TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
   for (const char* const choice : {"none", "timely", "fixed:rate=5"}) {
     nic::DeviceConfig config = device();
     config.congestion = nic::parse_congestion(choice).value().choice;
-    const auto made = make_path_tree(paths(), config);
+    const auto made = make_path_tree(paths(), {config});
     ASSERT_TRUE(made);
     const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
     EXPECT_FALSE(fs::exists(ecn / "roce_rp")) << choice;
@@ -169,10 +169,10 @@ TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
 }
 
 TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
-  const auto first = make_path_tree(paths(), device());
+  const auto first = make_path_tree(paths(), {device()});
   ASSERT_TRUE(first);
   fs::create_directories(fs::path(first.value()) / "sys/left");
-  const auto second = make_path_tree(paths(), device());
+  const auto second = make_path_tree(paths(), {device()});
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(first.value(), second.value());
   EXPECT_FALSE(fs::exists(fs::path(second.value()) / "sys/left"));
@@ -181,20 +181,20 @@ TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
 TEST_F(PathTree, IsRemovedByTheNextWhenItsProcessIsGone) {
   const fs::path left = tree_of(make_in_child());
   ASSERT_TRUE(fs::exists(left));
-  ASSERT_TRUE(make_path_tree(paths(), device()));
+  ASSERT_TRUE(make_path_tree(paths(), {device()}));
   EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
   pid_t heir = 0;
   const fs::path used = tree_of(make_in_child(&heir));
-  ASSERT_TRUE(make_path_tree(paths(), device()));
+  ASSERT_TRUE(make_path_tree(paths(), {device()}));
   EXPECT_TRUE(fs::exists(used / "sys"));
   kill(heir, SIGKILL);
   // It is no child of ours: its end is seen by its lock.
   for (int i = 0; i < 500 && fs::exists(used); ++i) {
     usleep(10'000);
-    ASSERT_TRUE(make_path_tree(paths(), device()));
+    ASSERT_TRUE(make_path_tree(paths(), {device()}));
   }
   EXPECT_FALSE(fs::exists(used));
 }
@@ -204,7 +204,7 @@ TEST_F(PathTree, IsItsOwnInEachPidNamespaceThatSharesTheFolder) {
   fs::create_directories(elsewhere);
   const auto lock = nic::LockFile::open((elsewhere / "lock").string(), nic::LockFile::Missing::kCreate);
   ASSERT_TRUE(lock && lock.value().try_lock());
-  const auto made = make_path_tree(paths(), device());
+  const auto made = make_path_tree(paths(), {device()});
   ASSERT_TRUE(made);
   EXPECT_NE(made.value(), elsewhere.string());
   EXPECT_TRUE(fs::exists(elsewhere));
@@ -214,21 +214,21 @@ TEST_F(PathTree, IsRemovedByTheNextWhenItsPidNamespaceIsGone) {
   const fs::path left = tree_of(getpid(), 17);
   fs::create_directories(left);
   std::ofstream(left / "lock") << "";
-  ASSERT_TRUE(make_path_tree(paths(), device()));
+  ASSERT_TRUE(make_path_tree(paths(), {device()}));
   EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(PathTree, LeavesAloneWhatIsNotATree) {
   fs::create_directories(fs::path(paths()) / "notes");
   fs::create_directories(fs::path(paths()) / "12x");
-  ASSERT_TRUE(make_path_tree(paths(), device()));
+  ASSERT_TRUE(make_path_tree(paths(), {device()}));
   EXPECT_TRUE(fs::exists(fs::path(paths()) / "notes"));
   EXPECT_TRUE(fs::exists(fs::path(paths()) / "12x"));
 }
 
 TEST_F(PathTree, SaysWhyItCannotBeMade) {
   std::ofstream(folder() + "/file") << "in the way";
-  const auto made = make_path_tree(folder() + "/file/paths", device());
+  const auto made = make_path_tree(folder() + "/file/paths", {device()});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, ::testing::HasSubstr("file"));
 }

@@ -98,7 +98,7 @@ std::string error_of(const std::string& text) {
 // Against text that was written by hand from the page of --help, and not by our own encoder.
 TEST(SnapshotReader, ReadsWhatTheHelpDocuments) {
   const auto read = read_snapshot(R"({"version":1,"program":"p","pid":7,"device":"urnic0","port":"loopback",
-    "port_is_open":false,"mac":"02:00:00:00:00:01","addresses":["fe80::1","10.0.0.1"],"link_mtu":1500,"uptime_ns":5,
+    "port_is_open":false,"has_link":false,"mac":"02:00:00:00:00:01","addresses":["fe80::1","10.0.0.1"],"link_mtu":1500,"uptime_ns":5,
     "completion_queues":1,"shared_receive_queues":0,"memory_regions":2,"memory_windows":0,"new_member":[[]],
     "counters":{"sent_pkts":18446744073709551615},
     "queue_pairs":[{"number":17,"type":"XRC_TGT","state":"SQD","peer_qp":18,"peer_address":"fd00::2","send_psn":16777215,

@@ -4,13 +4,24 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "verbs_api/config/environment.h"
 
 namespace urnic::tools {
+
+/// Of a process with one device.
+inline Result<verbs_api::NicEnvironment, Error> read_first_environment() {
+  auto all = verbs_api::read_environments();
+  if (!all) return all.error();
+  return std::move(all.value().front());
+}
 
 class TemporaryEnvironment : public ::testing::Test {
  protected:
@@ -18,13 +29,12 @@ class TemporaryEnvironment : public ::testing::Test {
     char folder[] = "/tmp/urnic-test-XXXXXX";
     folder_ = mkdtemp(folder);
     setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
-    for (const char* name :
-         {"URNIC_IP",       "URNIC_IP6",     "URNIC_MAC",      "URNIC_MTU",      "URNIC_VLAN",
-          "URNIC_PORT",     "URNIC_PCAP",    "URNIC_RECORD",   "URNIC_FAULT",    "URNIC_ICRC",
-          "URNIC_RECOVERY", "URNIC_SEED",    "URNIC_VERBOSE",  "URNIC_PROGRESS", "URNIC_MW_TYPE_2",
-          "URNIC_CPUS",     "URNIC_EXPLAIN", "URNIC_LEASE_FD", "URNIC_CHOSEN",   "URNIC_RUN"}) {
-      unsetenv(name);
+    std::vector<std::string> names;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      const std::string_view text(*variable);
+      if (text.starts_with("URNIC_")) names.emplace_back(text.substr(0, text.find('=')));
     }
+    for (const std::string& name : names) unsetenv(name.c_str());
   }
   ~TemporaryEnvironment() override { std::filesystem::remove_all(folder_); }
 

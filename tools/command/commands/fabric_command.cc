@@ -15,6 +15,7 @@
 #include "nic/host/fabric_folder.h"
 #include "nic/host/fabric_slots.h"
 #include "nic/host/port_spec.h"
+#include "tools/command/commands/fabric_link.h"
 #include "tools/command/commands/fabric_network.h"
 #include "tools/command/console.h"
 #include "tools/command/launch.h"
@@ -40,6 +41,9 @@ up to {} programs. You need this command only
                                              switches with queues that drop, mark and pause (TOPOLOGY.md). The program
                                              on port N (urnic run --port fabric:default,N; otherwise the first one
                                              that is free) is the N-th host of the file, from 0; an uplink the last
+  urnic fabric link 10.64.0.2 down           to pull out the cable of the NIC with that address while its
+                                             program runs: it gets PORT_ERR, and work requests time out;
+                                             'up' plugs it in again
   urnic fabric stop                          to end it; its programs go on and find no peers
 
 In the foreground it runs until Ctrl-C. Several fabrics are told apart by --name; a program asks for one by
@@ -159,8 +163,7 @@ void print_table(const json& status) {
 
 FabricCommand::FabricCommand(CLI::App& app, Invocation& invocation) : name_(nic::kDefaultFabric) {
   CLI::App* const command = app.add_subcommand(
-      "fabric",
-      "The switch between programs: urnic fabric [OPTIONS], urnic fabric status, urnic fabric stop");
+      "fabric", "The switch between programs: urnic fabric [OPTIONS], urnic fabric status, link, stop");
   command->footer(fmt::format(kFabricFooter, nic::kFirstSwitchPorts, nic::kFabricPorts));
   command->fallthrough();  // `urnic fabric status --name N` is as good as `urnic fabric --name N status`
   command->add_option("--name", name_, "Which fabric")
@@ -187,10 +190,20 @@ FabricCommand::FabricCommand(CLI::App& app, Invocation& invocation) : name_(nic:
       ->type_name("N");
   CLI::App* const status = command->add_subcommand("status", "Who is on it: ports, addresses, packets");
   status->add_flag("--json", json_, "One JSON object");
+  CLI::App* const link =
+      command->add_subcommand("link", "Take the link of a program's NIC down, or up again, while it runs");
+  link->add_option("address", link_address_, "The NIC's address")->required()->type_name("ADDRESS");
+  link->add_option("state", link_state_, "down or up")->required()->check(CLI::IsMember({"down", "up"}));
   CLI::App* const stop = command->add_subcommand("stop", "End the switch");
   command->require_subcommand(0, 1);
-  command->callback([this, &invocation, status, stop] {
-    invocation.exit_code = status->parsed() ? this->status() : stop->parsed() ? this->stop() : serve();
+  command->callback([this, &invocation, status, link, stop] {
+    if (status->parsed()) {
+      invocation.exit_code = this->status();
+    } else if (link->parsed()) {
+      invocation.exit_code = set_link();
+    } else {
+      invocation.exit_code = stop->parsed() ? this->stop() : serve();
+    }
   });
 }
 
@@ -220,6 +233,11 @@ int FabricCommand::status() const {
     return kExitFailure;
   }
   return 0;
+}
+
+int FabricCommand::set_link() const {
+  const auto done = set_fabric_link(name_, link_address_, link_state_ == "up");
+  return done ? 0 : fail(done.error());
 }
 
 int FabricCommand::stop() const {

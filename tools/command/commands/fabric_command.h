@@ -20,11 +20,14 @@ class FabricCommand {
   int serve() const;
   int status() const;
   int stop() const;
+  int set_link() const;
 
   std::string name_;
   std::string uplink_;
   std::string topology_;
   std::uint16_t link_mtu_ = 0;
+  std::string link_address_;
+  std::string link_state_;
   bool json_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "drivers/fault/fault_spec.h"
 #include "nic/congestion/choice_text.h"
@@ -22,20 +23,23 @@ namespace urnic::tools {
 namespace {
 
 constexpr const char* kRunFooter =
-    R"(The program sees one RDMA device, urnic0, with one port. Its GIDs are RoCEv2: 0 is link-local,
-1 is the IPv4 address, 2 the IPv6 address ('urnic doctor' lists the host's). Programs under 'urnic run' meet without any option,
-and with the other machine's name in the place of localhost on two:
+    R"(The program sees one RDMA device, urnic0, with one port, or as many devices as --devices says. Their GIDs
+are RoCEv2: 0 is link-local, 1 is the IPv4 address, 2 the IPv6 address ('urnic doctor' lists the host's).
+Programs under 'urnic run' meet without any option, and with the other machine's name in the place of localhost
+on two:
 
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 &
   urnic run -- ibv_rc_pingpong -d urnic0 -g 1 localhost
 
 Ports (--port SPEC):
-  host[,unsegmented]       the host's own network: all programs of this user share one NIC, which has the addresses of this
+  host[,each][,unsegmented]
+                           the host's own network: all programs of this user share one NIC, which has the addresses of this
                            host and sends through UDP sockets, wherever the host's routes lead, to any RoCEv2 peer. No
                            privilege. Two of one host that talk get a direct link. The default, unless --ip, --ip6,
                            --mac or --vlan is given. See 'urnic host --help'. Runs of packets leave as one buffer, unless
                            'unsegmented' says that the network card cuts those otherwise than the kernel does, and peers
-                           complain about the ICRC.
+                           complain about the ICRC. With 'each' the program sees one device for
+                           each interface that has an address, with the addresses of that alone.
   fabric[:NAME][,switched] a port of a switch that connects the programs of this user, each with addresses of its own; it is
                            started when the first one comes and ends after the last. Two that talk get a direct link
                            through shared memory, unless one of them is 'switched', which needs a NAME ('default' is
@@ -54,6 +58,11 @@ Ports (--port SPEC):
                            its group below /dev/vfio and may lock 64 MiB) or to uio_pci_generic (root, and 32 huge pages of
                            2 MiB). Needs --ip; --mtu, where the network carries more than 1500 bytes
   loopback                 this program alone
+
+Several devices (--devices N): urnic0, urnic1 and so on, up to 32, each with a port of the fabric, addresses,
+GUID, counters and captures (FILE.urnic1) of its own. rdma_cm takes the device that has the source address, or
+whose network the peer is on; a listener for any address listens on all. A variable of one device alone has
+its number at the end: URNIC_IP_1, URNIC_FAULT_1. 'urnic fabric link ADDRESS down' pulls out a cable.
 
 Faults (--fault SPEC): loss=P, dup=P, reorder=P, corrupt=P, truncate=P with probabilities P from 0 to 1, gap=N, seed=N
 and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7. And exact ones, ACTION:KEY=VALUE:..., of certain packets:
@@ -81,12 +90,13 @@ number of a port is given, only one process can have the device at a time.
 Addresses that are not given come from a network that the fabric draws when its first program comes, 10.64.0.0/24 to
 10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
 
-Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD, URNIC_PATHS
-(for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
-URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC, URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option
-URNIC_PROGRESS=hybrid|thread (who works: the program's polling too, or the NIC's own thread alone),
-URNIC_CPUS=LIST (the processors of the NIC's threads, such as 0-3,8; by default those that the program was started with),
-URNIC_ICRC=wires|always (which packets have an ICRC: those on wires, or also those between two NICs that share memory) and
+Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD,
+URNIC_PATHS (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
+URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_DEVICES, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC,
+URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option URNIC_PROGRESS=hybrid|thread
+(who works: the program's polling too, or the NIC's own thread alone), URNIC_CPUS=LIST (the processors of the
+NIC's threads, such as 0-3,8; by default those that the program was started with), URNIC_ICRC=wires|always
+(which packets have an ICRC: those on wires, or also those between two NICs that share memory) and
 URNIC_MW_TYPE_2=2A|2B (what memory windows of type 2 are).
 
 Exit code: the program's; 2 for wrong usage, 127 for a program that is not there, 126 for one that cannot be
@@ -102,10 +112,13 @@ auto accepted_by(Parser parse) {
 }
 
 /// Leads the program to files that show the device where the kernel would.
-Result<void, Error> show_device_files(const std::string& dropin, const nic::DeviceConfig& device) {
+Result<void, Error> show_device_files(const std::string& dropin,
+                                      const std::vector<verbs_api::NicEnvironment>& environments) {
   const auto folder = nic::private_folder();
   if (!folder) return folder.error();
-  const auto tree = make_path_tree(folder.value() + "/paths", device);
+  std::vector<nic::DeviceConfig> devices;
+  for (const verbs_api::NicEnvironment& each : environments) devices.push_back(each.device);
+  const auto tree = make_path_tree(folder.value() + "/paths", devices);
   if (!tree) return tree.error();
   setenv("URNIC_PATHS", tree.value().c_str(), 1);
   // The loader takes a space there for the end of a name; it looks for a name without folder where
@@ -128,20 +141,26 @@ int run(const std::vector<std::string>& program) {
   };
   const auto folder = dropin_folder();
   if (!folder) return fail(folder.error());
-  // Holds the lease until exec, which hands it to the program.
-  const auto environment = verbs_api::read_environment();
-  if (!environment) return fail(environment.error());
-  if (const auto checked = check_port(environment.value()); !checked) return fail(checked.error());
-  if (const auto exported = export_environment(environment.value()); !exported) return fail(exported.error());
+  // Holds the leases until exec, which hands them to the program.
+  const auto environments = verbs_api::read_environments();
+  if (!environments) return fail(environments.error());
+  for (const verbs_api::NicEnvironment& each : environments.value()) {
+    if (const auto checked = check_port(each); !checked) return fail(checked.error());
+  }
+  if (const auto exported = export_environments(environments.value()); !exported) {
+    return fail(exported.error());
+  }
   lead_to_dropin(folder.value());
-  if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
+  if (const auto shown = show_device_files(folder.value(), environments.value()); !shown) {
     return fail(shown.error());
   }
   if (const auto file = find_program(program[0])) {
     const Obstacle obstacle = find_obstacle(script_interpreter(*file).value_or(*file));
     if (obstacle != Obstacle::kNone) complain(describe(obstacle, program[0]));
   }
-  if (environment.value().verbose) complain(describe(environment.value().device));
+  if (environments.value().front().verbose) {
+    for (const verbs_api::NicEnvironment& each : environments.value()) complain(describe(each.device));
+  }
   return execute(program);
 }
 
@@ -158,6 +177,10 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
     return command->add_option_function<std::string>(
         option, [variable](const std::string& text) { setenv(variable, text.c_str(), 1); }, help);
   };
+  add_variable("--devices", "URNIC_DEVICES",
+               "How many RDMA devices the program sees, see below; 1 by default")
+      ->check(accepted_by(verbs_api::parse_devices))
+      ->type_name("N");
   add_variable("--ip", "URNIC_IP", "IPv4 address of the NIC, e.g. 10.0.0.1/24")
       ->check(accepted_by(verbs_api::parse_ipv4_interface))
       ->type_name("A/LEN");

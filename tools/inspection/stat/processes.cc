@@ -67,22 +67,44 @@ Result<std::string, Error> read_to_end(int socket) {
   }
 }
 
+struct Answer {
+  std::int64_t pid = 0;
+  Result<std::string, Error> text;
+};
+
 /// Nothing when the process has ended.
-std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string& name) {
+std::optional<Answer> ask(const nic::StatusFolder& folder, const std::string& name,
+                          std::string_view request) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const sockaddr_un address = folder.address_of(name);
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
-    return NicProcess{.socket = name, .error = system_error().message};
+    return Answer{.text = system_error()};
   }
   const auto peer = nic::peer_of(socket.get());
-  if (!peer || peer->uid != geteuid()) return NicProcess{.socket = name, .error = "it is another user's"};
-  const auto text = read_to_end(socket.get());
-  if (!text) return NicProcess{.socket = name, .pid = peer->pid, .error = text.error().message};
+  if (!peer || peer->uid != geteuid()) {
+    return Answer{.text = Error{.code = EPERM, .message = "it is another user's"}};
+  }
+  if (send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {
+    return Answer{.pid = peer->pid, .text = system_error()};
+  }
+  shutdown(socket.get(), SHUT_WR);
+  Answer answer{.pid = peer->pid, .text = read_to_end(socket.get())};
   // It ended between taking us in and answering.
-  if (text.value().empty()) return std::nullopt;
-  NicProcess process{.socket = name, .pid = peer->pid};
-  auto snapshot = read_snapshot(text.value());
+  if (answer.text && answer.text.value().empty()) return std::nullopt;
+  return answer;
+}
+
+/// Nothing when the process has ended.
+std::optional<NicProcess> snapshot_of(const nic::StatusFolder& folder, const std::string& name) {
+  const auto answer = ask(folder, name, "");
+  if (!answer) return std::nullopt;
+  NicProcess process{.socket = name, .pid = answer->pid};
+  if (!answer->text) {
+    process.error = answer->text.error().message;
+    return process;
+  }
+  auto snapshot = read_snapshot(answer->text.value());
   if (snapshot) {
     process.snapshot = std::move(snapshot.value());
   } else {
@@ -93,6 +115,14 @@ std::optional<NicProcess> ask(const nic::StatusFolder& folder, const std::string
 
 }  // namespace
 
+Result<std::string, Error> tell_process(const std::string& socket, std::string_view request) {
+  const auto folder = nic::StatusFolder::open();
+  if (!folder) return failure(folder.error());
+  auto answer = ask(folder.value(), socket, request);
+  if (answer) return std::move(answer->text);
+  return failure(Error{.code = ESRCH, .message = "the process has ended"});
+}
+
 Result<std::vector<NicProcess>, Error> ask_processes() {
   const auto folder = nic::StatusFolder::open();
   if (!folder) return failure(folder.error());
@@ -102,15 +132,13 @@ Result<std::vector<NicProcess>, Error> ask_processes() {
   for (std::filesystem::directory_iterator entry(folder.value().path(), code), end; !code && entry != end;
        entry.increment(code)) {
     const std::string name = entry->path().filename().string();
-    if (nic::is_status_socket_name(name) && entry->is_socket(code)) names.push_back(name);
+    if (nic::StatusName::parse(name) && entry->is_socket(code)) names.push_back(name);
   }
-  // Processes as they were started, as long as their numbers do not wrap.
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-    return std::pair(a.size(), a) < std::pair(b.size(), b);
-  });
+  // As they were started, as long as the numbers of processes do not wrap.
+  std::ranges::sort(names, {}, [](const std::string& name) { return *nic::StatusName::parse(name); });
   std::vector<NicProcess> processes;
   for (const std::string& name : names) {
-    if (auto process = ask(folder.value(), name)) processes.push_back(std::move(*process));
+    if (auto process = snapshot_of(folder.value(), name)) processes.push_back(std::move(*process));
   }
   return processes;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nic/diagnostics/snapshot.h"
@@ -19,7 +20,12 @@ struct NicProcess {
   std::string error{};  ///< why there is no snapshot, for a person
 };
 
-/// Asks every process of this user that has a device open, shorter names first. Removes the sockets of dead
+/// Sends a request to the process at that socket (nic::StatusServer), and returns its answer. The error is
+/// for a person: it has ended, or does not answer within two seconds.
+Result<std::string, Error> tell_process(const std::string& socket, std::string_view request);
+
+/// Asks every process of this user that has a device open, in the order of their numbers, and of
+/// their devices. Removes the sockets of dead
 /// processes. A process that does not answer completely within two seconds has an error in place of a
 /// snapshot. The error: the private folder cannot be trusted.
 Result<std::vector<NicProcess>, Error> ask_processes();

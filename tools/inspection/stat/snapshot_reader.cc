@@ -265,6 +265,7 @@ Result<nic::DeviceSnapshot, Error> read_snapshot(std::string_view text) {
   members.text("device", snapshot.device);
   members.text("port", snapshot.port);
   members.flag("port_is_open", snapshot.is_started);
+  members.flag("has_link", snapshot.has_link);
   members.text("mac", snapshot.mac);
   members.number("link_mtu", snapshot.link_mtu);
   members.number("uptime_ns", snapshot.uptime_ns);

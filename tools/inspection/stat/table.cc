@@ -156,15 +156,15 @@ Lines head_of(const NicProcess& process, const DeviceSnapshot& snapshot) {
     addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", address_text(gid));
   }
   const std::int64_t pid = process.pid != 0 ? process.pid : snapshot.pid;
-  return {
-      fmt::format("{} (process {}): {}, up {}", printable(snapshot.program), pid, printable(snapshot.device),
-                  duration_text(snapshot.uptime_ns)),
-      fmt::format("  {}{}, {}, link MTU {}", printable(snapshot.port),
-                  snapshot.is_started ? "" : " (not open yet)", printable(snapshot.mac), snapshot.link_mtu),
-      fmt::format("  {}", addresses),
-      fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs, {} CM ids", snapshot.queue_pairs.size(),
-                  snapshot.completion_queues, snapshot.shared_receive_queues, snapshot.memory_regions,
-                  snapshot.memory_windows, snapshot.ids.size())};
+  return {fmt::format("{} (process {}): {}, up {}", printable(snapshot.program), pid,
+                      printable(snapshot.device), duration_text(snapshot.uptime_ns)),
+          fmt::format("  {}{}, {}, link MTU {}", printable(snapshot.port),
+                      snapshot.has_link ? snapshot.is_started ? "" : " (not open yet)" : " (link down)",
+                      printable(snapshot.mac), snapshot.link_mtu),
+          fmt::format("  {}", addresses),
+          fmt::format("  {} QPs, {} CQs, {} SRQs, {} MRs, {} MWs, {} CM ids", snapshot.queue_pairs.size(),
+                      snapshot.completion_queues, snapshot.shared_receive_queues, snapshot.memory_regions,
+                      snapshot.memory_windows, snapshot.ids.size())};
 }
 
 void append(Lines& to, const Lines& from) {

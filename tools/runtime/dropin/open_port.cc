@@ -145,7 +145,8 @@ Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   auto joined = drivers::Membership::join(
       files.value(), switch_program(),
       environment.is_port_chosen ? Reach::kAllHosts : Reach::kThisHostAtLeast, std::move(file),
-      [](const std::string& text) { fmt::print(stderr, "urnic: {}\n", text); });
+      [](const std::string& text) { fmt::print(stderr, "urnic: {}\n", text); },
+      environment.port.is_each ? environment.host.all.front().interface_index : 0);
   if (!joined) return joined.error();
   drivers::Membership& membership = *joined.value();
   auto port = drivers::UdpPort::share(udp_config(environment), membership.exchange());

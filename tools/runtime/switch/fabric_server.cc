@@ -130,13 +130,13 @@ Result<void, Error> FabricServer::open_uplink(const Options& options) {
 }
 
 // Programs and other switches outlive one that was killed. They have asked for their ports already and will
-// not again.
+// not again. A program that has a port and never opens it is one of them, too: frames do not wait for it.
 Result<void, Error> FabricServer::serve_survivors() {
   const auto held = held_slots(options_.name);
   if (!held) return held.error();
   for (const nic::HeldSlot& one : held.value()) {
     if (!is_mine(one.slot)) continue;
-    const auto provided = provide(ports_[one.slot], folder_.port_socket(one.slot));
+    const auto provided = provide(ports_[one.slot], folder_.port_socket(one.slot), false);
     if (!provided) return provided.error();
   }
   for (unsigned number = 1; is_first() && number < nic::kFabricSwitches; ++number) {
@@ -340,11 +340,14 @@ Result<void, Error> FabricServer::answer_trunk(std::string_view arguments) {
   return provide(trunks_[*number], folder_.trunk_socket(*number));
 }
 
-Result<void, Error> FabricServer::provide(OptionalPort& port, const std::string& socket) {
+Result<void, Error> FabricServer::provide(OptionalPort& port, const std::string& socket,
+                                          bool waits_for_peer) {
   if (port) return success();
   const nic::PortSpec front{
       .kind = nic::PortSpec::Kind::kVhost, .side = nic::PortSpec::VhostSide::kFront, .target = socket};
-  auto opened = drivers::open_dpdk_port(front, options_.link_mtu, options_.dpdk);
+  drivers::DpdkOptions dpdk = options_.dpdk;
+  dpdk.waits_for_first_peer = waits_for_peer;
+  auto opened = drivers::open_dpdk_port(front, options_.link_mtu, dpdk);
   if (!opened) return opened.error();
   port = loop_->add(std::move(opened.value()));
   return success();

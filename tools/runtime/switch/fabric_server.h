@@ -89,7 +89,7 @@ class FabricServer {
   Result<std::string, Error> answer_port(std::string_view arguments);
   Result<void, Error> answer_trunk(std::string_view arguments);
   Result<std::string, Error> answer_network(std::string_view arguments);
-  Result<void, Error> provide(OptionalPort& port, const std::string& socket);
+  Result<void, Error> provide(OptionalPort& port, const std::string& socket, bool waits_for_peer = true);
   void connect(drivers::Switch::PortNumber port, std::size_t host);
   Result<void, Error> check_host(unsigned slot) const;
   std::string status();

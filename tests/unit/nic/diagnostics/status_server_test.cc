@@ -30,14 +30,17 @@ class StatusServerTest : public ::testing::Test {
   ~StatusServerTest() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path socket_path() const {
-    return std::filesystem::path(folder_) / "urnic" / status_socket_name();
+    return std::filesystem::path(folder_) / "urnic" / StatusName::own().to_string();
   }
 
   static int connect_to_it() {
     const auto folder = StatusFolder::open();
     const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = folder.value().address_of(status_socket_name());
-    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return socket;
+    const sockaddr_un address = folder.value().address_of(StatusName::own().to_string());
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      shutdown(socket, SHUT_WR);
+      return socket;
+    }
     close(socket);
     return -1;
   }
@@ -57,7 +60,8 @@ class StatusServerTest : public ::testing::Test {
 
 TEST_F(StatusServerTest, SaysTheDocumentToEveryoneWhoAsks) {
   int times = 0;
-  const auto server = StatusServer::start([&times] { return "document " + std::to_string(++times); });
+  const auto server =
+      StatusServer::start([&times](std::string_view) { return "document " + std::to_string(++times); });
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "document 1");
   EXPECT_EQ(read_all(connect_to_it()), "document 2");
@@ -67,13 +71,13 @@ TEST_F(StatusServerTest, FitsHoweverLongTheFolderIs) {
   const std::string deep = folder_ + "/" + std::string(120, 'x');
   std::filesystem::create_directory(deep);
   setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);
-  const auto server = StatusServer::start([] { return std::string("here"); });
+  const auto server = StatusServer::start([](std::string_view) { return std::string("here"); });
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "here");
 }
 
 TEST_F(StatusServerTest, RemovesItsSocketWhenItEnds) {
-  auto server = StatusServer::start([] { return std::string(); });
+  auto server = StatusServer::start([](std::string_view) { return std::string(); });
   ASSERT_TRUE(server);
   EXPECT_TRUE(std::filesystem::exists(socket_path()));
   server.value().reset();
@@ -84,11 +88,11 @@ TEST_F(StatusServerTest, TakesThePlaceOfASocketThatADeadProcessLeft) {
   const auto folder = StatusFolder::open();
   ASSERT_TRUE(folder);
   const int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_un address = folder.value().address_of(status_socket_name());
+  const sockaddr_un address = folder.value().address_of(StatusName::own().to_string());
   ASSERT_EQ(bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   close(dead);
   ASSERT_EQ(connect_to_it(), -1);
-  const auto server = StatusServer::start([] { return std::string("alive"); });
+  const auto server = StatusServer::start([](std::string_view) { return std::string("alive"); });
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "alive");
 }
@@ -107,19 +111,19 @@ TEST_F(StatusServerTest, RemovesTheSocketsOfDeadProcessesAndNoOthers) {
   close(bound("status.4712.17"));
   close(bound("pair.sock"));
   std::ofstream(folder_ + "/urnic/status.4713.17") << "a file";
-  const auto server = StatusServer::start([] { return std::string(); });
+  const auto server = StatusServer::start([](std::string_view) { return std::string(); });
   ASSERT_TRUE(server);
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/urnic")) {
     left.insert(entry.path().filename());
   }
-  EXPECT_EQ(left,
-            (std::set<std::string>{"pair.sock", "status.4711.17", "status.4713.17", status_socket_name()}));
+  EXPECT_EQ(left, (std::set<std::string>{"pair.sock", "status.4711.17", "status.4713.17",
+                                         StatusName::own().to_string()}));
   close(alive);
 }
 
 TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {
-  const auto server = StatusServer::start([] { return std::string(8 << 20, 'x'); });
+  const auto server = StatusServer::start([](std::string_view) { return std::string(8 << 20, 'x'); });
   ASSERT_TRUE(server);
   const int sleeper = connect_to_it();
   const auto begin = steady_clock::now();
@@ -129,7 +133,7 @@ TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {
 }
 
 TEST_F(StatusServerTest, EndsAtOnceInTheMiddleOfServing) {
-  auto server = StatusServer::start([] { return std::string(8 << 20, 'x'); });
+  auto server = StatusServer::start([](std::string_view) { return std::string(8 << 20, 'x'); });
   ASSERT_TRUE(server);
   const int sleeper = connect_to_it();
   char byte = 0;
@@ -142,7 +146,7 @@ TEST_F(StatusServerTest, EndsAtOnceInTheMiddleOfServing) {
 
 TEST_F(StatusServerTest, SurvivesReadersThatLeaveAndADocumentThatCannotBeMade) {
   int times = 0;
-  const auto server = StatusServer::start([&times]() -> std::string {
+  const auto server = StatusServer::start([&times](std::string_view) -> std::string {
     if (++times == 1) throw std::bad_alloc();
     return std::string(1 << 20, 'x');
   });
@@ -153,7 +157,7 @@ TEST_F(StatusServerTest, SurvivesReadersThatLeaveAndADocumentThatCannotBeMade) {
 }
 
 TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
-  auto server = StatusServer::start([] { return std::string("parent"); });
+  auto server = StatusServer::start([](std::string_view) { return std::string("parent"); });
   ASSERT_TRUE(server);
   int go[2];
   ASSERT_EQ(pipe(go), 0);
@@ -178,19 +182,23 @@ TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
 TEST_F(StatusServerTest, SaysWhyNobodyCanAsk) {
   std::filesystem::create_directory(folder_ + "/urnic");
   chmod((folder_ + "/urnic").c_str(), 0755);
-  const auto server = StatusServer::start([] { return std::string(); });
+  const auto server = StatusServer::start([](std::string_view) { return std::string(); });
   ASSERT_FALSE(server);
   EXPECT_NE(server.error().message.find("open to other users"), std::string::npos) << server.error().message;
 }
 
 TEST(StatusSocketName, IsToldFromOtherFiles) {
-  EXPECT_TRUE(is_status_socket_name(status_socket_name()));
-  EXPECT_TRUE(is_status_socket_name("status.1.4026531836"));
-  EXPECT_FALSE(is_status_socket_name(".status.1.4026531836"));
-  EXPECT_FALSE(is_status_socket_name("status.1"));
-  EXPECT_FALSE(is_status_socket_name("status.1.2.3"));
-  EXPECT_FALSE(is_status_socket_name("status.1.x"));
-  EXPECT_FALSE(is_status_socket_name("pair.sock"));
+  EXPECT_TRUE(StatusName::parse(StatusName::own().to_string()));
+  EXPECT_TRUE(StatusName::parse("status.1.4026531836"));
+  EXPECT_FALSE(StatusName::parse(".status.1.4026531836"));
+  EXPECT_FALSE(StatusName::parse("status.1"));
+  EXPECT_TRUE(StatusName::parse("status.1.2.3"));
+  EXPECT_TRUE(StatusName::parse(StatusName::own(3).to_string()));
+  EXPECT_FALSE(StatusName::parse("status.1.2.0"));
+  EXPECT_FALSE(StatusName::parse("status.1.2.3.4"));
+  EXPECT_FALSE(StatusName::parse("status.1.2."));
+  EXPECT_FALSE(StatusName::parse("status.1.x"));
+  EXPECT_FALSE(StatusName::parse("pair.sock"));
 }
 
 }  // namespace

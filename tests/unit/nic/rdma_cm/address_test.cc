@@ -39,6 +39,15 @@ TEST_F(Address, IdsAtAnAddressHearThatItsInterfaceHasAnotherMac) {
   EXPECT_FALSE(active.cm().next_event(active.channel())) << "the other one is at no address of its own";
 }
 
+TEST_F(Address, IsNearToTheNicThatHasItOrItsNetwork) {
+  using Nearness = RdmaCm::Nearness;
+  EXPECT_EQ(active.cm().nearness_of(address_of(1)), Nearness::kOwn);
+  EXPECT_EQ(active.cm().nearness_of(address_of(2)), Nearness::kOnNetwork);
+  const SocketAddress elsewhere{.family = SocketAddress::Family::kIpv4,
+                                .address = transport::wire::Ipv6Address::from_ipv4({{10, 0, 1, 1}})};
+  EXPECT_EQ(active.cm().nearness_of(elsewhere), Nearness::kElsewhere);
+}
+
 TEST_F(Address, AnyAddressIsNoneOfTheNic) {
   const IdNumber id = active.create();
   ASSERT_EQ(bind(id, any_address(kPort)), 0);

@@ -59,6 +59,37 @@ TEST_F(HostPortsTest, TellsIdsOfOneNumberApartByTheirSlots) {
   EXPECT_THAT(ports_.listener_at(kTcp, at(2, 80)), Optional(2u));
 }
 
+TEST_F(HostPortsTest, LimitsAnyAddressToTheInterfaceOfTheMember) {
+  ports_.limit(1, 11);
+  ports_.limit(2, 12);
+  ASSERT_EQ(bind(1, 7, any_ipv6(80)), 0);
+  ASSERT_EQ(bind(2, 7, any_ipv6(80)), 0) << "it stands for other addresses";
+  EXPECT_EQ(bind(3, 7, any_ipv6(80)), EADDRINUSE) << "this one is for all";
+  ASSERT_EQ(listen(1, 7, 80), 0);
+  ASSERT_EQ(listen(2, 7, 80), 0);
+  EXPECT_THAT(ports_.listener_at(kTcp, at(1, 80), 11), Optional(1u));
+  EXPECT_THAT(ports_.listener_at(kTcp, at(2, 80), 12), Optional(2u));
+  EXPECT_EQ(ports_.listener_at(kTcp, at(3, 80), 13), std::nullopt);
+}
+
+TEST_F(HostPortsTest, LendsPortsForOneInterface) {
+  ports_.limit(1, 11);
+  ports_.limit(2, 12);
+  const std::uint16_t port = ports_.lend(1, kTcp, 0).value();
+  EXPECT_EQ(bind(2, 7, any_ipv6(port)), 0);
+  EXPECT_EQ(bind(3, 7, any_ipv6(port)), EADDRINUSE);
+}
+
+TEST_F(HostPortsTest, ForgetsTheInterfaceOfAMemberThatHasEnded) {
+  EXPECT_FALSE(ports_.has_limited());
+  ports_.limit(1, 11);
+  EXPECT_TRUE(ports_.has_limited());
+  ports_.release_all(1);
+  EXPECT_FALSE(ports_.has_limited());
+  ASSERT_EQ(bind(1, 7, any_ipv6(80)), 0);
+  EXPECT_EQ(bind(2, 7, any_ipv6(80)), EADDRINUSE);
+}
+
 TEST_F(HostPortsTest, ChoosesAFreePort) {
   const auto one = ports_.bind(1, kTcp, {.id = IdNumber{1}, .address = at(1, 0)});
   const auto other = ports_.bind(2, kTcp, {.id = IdNumber{1}, .address = at(1, 0)});

@@ -1,0 +1,160 @@
+#include "verbs_api/device/process_devices.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "nic/process/descriptor.h"
+#include "nic/process/own_thread.h"
+#include "verbs_api/device/context.h"
+
+namespace urnic::verbs_api {
+
+ProcessDevices& ProcessDevices::instance() {
+  // Never destroyed: verbs may be called by whatever runs last in the process.
+  static ProcessDevices* const instance = new ProcessDevices;
+  return *instance;
+}
+
+ProcessDevices::ProcessDevices() {
+  pthread_atfork(
+      [] {
+        instance().mutex_.lock();
+        instance().objects_.mutex().lock();
+        for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
+        nic::own_processors_mutex().lock();
+        nic::OwnDescriptors::lock();
+      },
+      [] {
+        nic::OwnDescriptors::unlock();
+        nic::own_processors_mutex().unlock();
+        for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
+        instance().objects_.mutex().unlock();
+        instance().mutex_.unlock();
+      },
+      [] {
+        nic::OwnDescriptors::close_in_child();
+        nic::OwnDescriptors::unlock();
+        nic::own_processors_mutex().unlock();
+        for (PartOfProcess* const part : instance().parts_) {
+          part->abandon_in_child();
+          part->mutex().unlock();
+        }
+        instance().objects_.mutex().unlock();
+        instance().abandon_in_child();
+        instance().mutex_.unlock();
+      });
+}
+
+ObjectRegistry& objects() {
+  return ProcessDevices::instance().objects();
+}
+
+Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::get() {
+  const std::lock_guard lock(mutex_);
+  if (lost_by_fork_) {
+    return Error{
+        .code = EIO,
+        .message =
+            "this process was forked from one that had its port open, and DPDK cannot be started again in "
+            "it; open the device after the fork, or use --port host, where a child has a NIC of its own"};
+  }
+  if (devices_.empty()) {
+    auto made = make();
+    if (!made) return made.error();
+    devices_ = std::move(made).value();
+    tells_of_errors_ = std::ranges::any_of(devices_, [](const auto& device) {
+      return device->environment().verbose || device->environment().device.explain;
+    });
+  }
+  return std::span<const std::unique_ptr<ProcessDevice>>(devices_);
+}
+
+Result<std::vector<std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::make() {
+  auto environments = read_environments();
+  if (!environments) return environments.error();
+  std::vector<std::unique_ptr<ProcessDevice>> devices;
+  for (NicEnvironment& environment : environments.value()) {
+    auto made = ProcessDevice::make(std::move(environment), mutex_);
+    if (!made) return made.error();
+    devices.push_back(std::move(made).value());
+  }
+  return devices;
+}
+
+bool ProcessDevices::tells_of_errors() const {
+  const std::lock_guard lock(mutex_);
+  return tells_of_errors_;
+}
+
+std::optional<ProcessDevices::Importable> ProcessDevices::find(const DescriptorIdentity& identity) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& device : devices_) {
+    for (Context* const open : device->contexts()) {
+      if (open->file()->identity() == identity) {
+        return Importable{.device = *open->context.device, .owner = *device, .file = open->file()};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void ProcessDevices::add(Context& context) {
+  const std::lock_guard lock(mutex_);
+  context.owner().add(context);
+}
+
+void ProcessDevices::watch() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& device : devices_) device->watch();
+}
+
+void ProcessDevices::add(PartOfProcess& part) {
+  const std::lock_guard lock(mutex_);
+  parts_.push_back(&part);
+}
+
+// A forked child may close its parent's context, which is of no device here.
+void ProcessDevices::remove(Context& context) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& device : devices_) device->remove(context);
+}
+
+void ProcessDevices::keep(Context& context) {
+  const std::lock_guard lock(mutex_);
+  kept_.insert(&context);
+}
+
+void ProcessDevices::abandon_in_child() {
+  for (auto& device : devices_) {
+    if (!ProcessDevice::abandon_in_child(std::move(device))) lost_by_fork_ = true;
+  }
+  devices_.clear();
+}
+
+void ProcessDevices::on_exit() {
+  std::vector<std::unique_ptr<ProcessDevice>> unused;
+  const std::lock_guard lock(mutex_);
+  const bool has_no_parts =
+      std::ranges::all_of(parts_, [](const PartOfProcess* part) { return part->is_empty(); });
+  const bool has_no_contexts =
+      std::ranges::all_of(devices_, [](const auto& device) { return device->contexts().empty(); });
+  if (has_no_parts && has_no_contexts) {
+    unused = std::move(devices_);
+    devices_.clear();
+    return;
+  }
+  for (const auto& device : devices_) device->linger();
+}
+
+namespace {
+
+// After the destructors of the program and of all libraries that use this one, unlike atexit().
+[[gnu::destructor]] void leave() {
+  ProcessDevices::instance().on_exit();
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api
