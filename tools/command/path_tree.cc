@@ -6,20 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "nic/congestion/mainline_names.h"
-#include "nic/congestion/parameter_files.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
-#include "nic/path/gid_table.h"
-#include "verbs_api/config/sysfs_text.h"
+#include "tools/command/device_files.h"
 
 namespace urnic::tools {
 namespace {
@@ -27,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = "lock";
+constexpr const char* kBusLink = "bus";
 
 /// Whether the program and all that it started are gone. We cannot see programs of another PID namespace;
 /// these count as gone when they hold no lock.
@@ -46,53 +42,18 @@ void remove_those_left_behind(const fs::path& folder) {
   }
 }
 
-enum class Mode : std::uint8_t { kReadOnly, kWritable };
-
-void write(const fs::path& file, const std::string& text, Mode mode = Mode::kReadOnly) {
-  fs::create_directories(file.parent_path());
+/// What is there once, however many devices there are.
+void write_shared(const fs::path& tree, const PciPlace& place) {
   std::ofstream stream;
   stream.exceptions(std::ofstream::failbit | std::ofstream::badbit);
-  stream.open(file);
-  stream << text << '\n';
+  const fs::path version = tree / "sys/class/infiniband_verbs/abi_version";
+  stream.open(version);
+  stream << "6\n";
   stream.close();
-  const fs::perms writable = mode == Mode::kWritable ? fs::perms::owner_write : fs::perms::none;
-  fs::permissions(file, writable | fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
-}
-
-/// Writes the parameters under the names that OFED's driver of mlx5 has for them, and links to them under the
-/// names of mainline Linux. The links' folder bears the name of the device.
-void write_parameters(const fs::path& sys, const nic::DeviceConfig& device) {
-  const fs::path links = sys / "kernel/debug/mlx5" / device.name / "cc_params";
-  fs::create_directories(links);
-  for (const nic::ParameterFile& file :
-       nic::parameter_files(device.congestion, device.congestion_notifications)) {
-    const fs::path path = sys / "class/infiniband" / device.name / file.name;
-    write(path, std::to_string(file.value), Mode::kWritable);
-    const std::string_view name = nic::mainline_name(file.name);
-    if (!name.empty()) fs::create_symlink(path.lexically_relative(links), links / name);
-  }
-}
-
-void write_device(const fs::path& tree, const nic::DeviceConfig& device) {
-  const nic::GidTable gids(device);
-  for (const std::string& name : verbs_api::sysfs_names(gids)) {
-    write(tree / "sys/class/infiniband" / device.name / name, *verbs_api::sysfs_text(gids, name));
-  }
-  write_parameters(tree / "sys", device);
-  if (!device.host_addresses.empty()) {
-    // Of all its interfaces the first one: programs expect an adapter to have one for each port.
-    const std::string& interface = device.host_addresses.front().interface;
-    const fs::path net = tree / "sys/class/infiniband" / device.name / "device/net";
-    fs::create_directories(net);
-    fs::create_directory_symlink("/sys/class/net/" + interface, net / interface);
-  }
-  write(tree / "sys/class/infiniband_verbs/uverbs0/ibdev", device.name);
-  write(tree / "sys/class/infiniband_verbs/uverbs0/abi_version", "1");
-  write(tree / "sys/class/infiniband_verbs/abi_version", "6");
-  fs::create_directories(tree / "dev/infiniband");
-  for (const std::string& node : {std::string("uverbs0"), std::string("rdma_cm"), device.name}) {
-    fs::create_symlink("/dev/null", tree / "dev/infiniband" / node);
-  }
+  fs::permissions(version, fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  fs::create_symlink("/dev/null", tree / "dev/infiniband/rdma_cm");
+  // For the preloaded library, which must know which bus is ours.
+  fs::create_symlink("/sys/devices/" + place.bus_name(), tree / kBusLink);
 }
 
 /// Locked until the last process that has it open ends.
@@ -108,7 +69,8 @@ Result<void, Error> lock_for_good(const fs::path& tree) {
 
 }  // namespace
 
-Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device) {
+Result<std::string, Error> make_path_tree(const std::string& folder, const nic::DeviceConfig& device,
+                                          const std::string& shared_counters) {
   const fs::path tree = fs::path(folder) / nic::ProcessName::own().to_string();
   try {
     fs::create_directories(folder);
@@ -116,7 +78,12 @@ Result<std::string, Error> make_path_tree(const std::string& folder, const nic::
     fs::remove_all(tree);  // of a process that had our number
     fs::create_directory(tree);
     if (auto locked = lock_for_good(tree); !locked) return locked.error();
-    write_device(tree, device);
+    const PciPlace place = PciPlace::choose(0);
+    write_device_files(tree,
+                       {.config = device, .number = 0, .place = place, .shared_counters = shared_counters});
+    write_shared(tree, place);
+    // Without links in it, so that the preloaded library recognizes it in what the kernel says.
+    return fs::canonical(tree).string();
   } catch (const std::system_error& error) {
     return Error{.code = error.code().value() > 0 ? error.code().value() : EIO,
                  .message = fmt::format(
@@ -124,7 +91,6 @@ Result<std::string, Error> make_path_tree(const std::string& folder, const nic::
                      "its disk",
                      error.what(), folder)};
   }
-  return tree.string();
 }
 
 }  // namespace urnic::tools

@@ -25,6 +25,14 @@
 #include "verbs_api/device/failure.h"
 
 namespace urnic::verbs_api {
+namespace {
+
+/// Where files show the device; there must be some.
+std::string device_folder(const NicEnvironment& settings) {
+  return settings.paths_folder + "/sys/class/infiniband/" + settings.device.name;
+}
+
+}  // namespace
 
 ProcessDevice& ProcessDevice::instance() {
   // Never destroyed: verbs may be called by whatever runs last in the process.
@@ -150,8 +158,16 @@ void ProcessDevice::watch() {
 // The program has its NIC even if no other program can ask what it does.
 void ProcessDevice::let_others_watch() {
   if (made_->status != nullptr) return;
-  nic::Device& device = *made_->device;
-  auto started = nic::StatusServer::start([&device] { return nic::to_json(nic::take_snapshot(device)); });
+  const NicEnvironment& settings = made_->environment;
+  if (!settings.paths_folder.empty()) {
+    made_->counter_files = std::make_unique<nic::CounterFiles>(device_folder(settings) + "/ports/1");
+  }
+  Made& made = *made_;
+  auto started = nic::StatusServer::start({
+      .document = [&made] { return nic::to_json(nic::take_snapshot(*made.device)); },
+      .write_down = [&made] { write_counters(made); },
+      .period_ms = made.counter_files != nullptr ? nic::CounterFiles::kPeriodMs : -1,
+  });
   if (started) {
     made_->status = std::move(started.value());
   } else if (made_->environment.verbose) {
@@ -159,10 +175,15 @@ void ProcessDevice::let_others_watch() {
   }
 }
 
+/// On the thread of the status, or after that has ended.
+void ProcessDevice::write_counters(const Made& made) {
+  if (made.counter_files != nullptr) made.counter_files->add(made.device->all_counters());
+}
+
 void ProcessDevice::let_others_set_parameters() {
   const NicEnvironment& settings = made_->environment;
   if (made_->parameters != nullptr || settings.paths_folder.empty()) return;
-  const std::string folder = settings.paths_folder + "/sys/class/infiniband/" + settings.device.name;
+  const std::string folder = device_folder(settings);
   nic::Device& device = *made_->device;
   auto started = nic::ParameterWatch::start({.device = settings.device.name,
                                              .in_force = [&device] { return device.congestion(); },
@@ -215,8 +236,7 @@ bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
 void ProcessDevice::show_host() const {
   const NicEnvironment& settings = made_->environment;
   if (settings.paths_folder.empty()) return;
-  const std::filesystem::path folder =
-      std::filesystem::path(settings.paths_folder) / "sys/class/infiniband" / settings.device.name;
+  const std::filesystem::path folder = device_folder(settings);
   const auto write = [&](const std::string& name, const std::string& text) {
     std::error_code code;
     std::filesystem::create_directories((folder / name).parent_path(), code);
@@ -267,12 +287,15 @@ void ProcessDevice::on_exit() {
   const bool is_unused =
       std::all_of(parts_.begin(), parts_.end(), [](const PartOfProcess* part) { return part->is_empty(); });
   if (contexts_.empty() && is_unused) {
+    made_->status.reset();
+    write_counters(*made_);
     unused = std::move(made_);
   } else {
     made_->addresses.reset();
     made_->status.reset();
     made_->parameters.reset();
     made_->device->linger();
+    write_counters(*made_);
     made_->printer.reset();
   }
 }

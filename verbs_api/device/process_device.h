@@ -10,6 +10,7 @@
 #include "nic/clock.h"
 #include "nic/congestion/parameter_watch.h"
 #include "nic/device/device.h"
+#include "nic/diagnostics/counter_files.h"
 #include "nic/diagnostics/report_printer.h"
 #include "nic/diagnostics/status_server.h"
 #include "nic/host/address_watch.h"
@@ -86,6 +87,7 @@ class ProcessDevice {
     std::unique_ptr<nic::Device> device;  // uses the two above
     XrcDomains xrc_domains;
     XrcTargets xrc_targets;
+    std::unique_ptr<nic::CounterFiles> counter_files;  // that show the device, if any; used by the status
     std::unique_ptr<nic::ReportPrinter> printer;      // of the device's failures, if they are to be explained
     std::unique_ptr<nic::StatusServer> status;        // of the device; from the first open context on
     std::unique_ptr<nic::ParameterWatch> parameters;  // the same, where there are files of it
@@ -98,6 +100,7 @@ class ProcessDevice {
   void abandon_in_child();
   void let_others_watch();
   void let_others_set_parameters();
+  static void write_counters(const Made& made);
   void follow_the_host();
   bool on_host(const nic::HostInterfaces& host);
   void show_host() const;

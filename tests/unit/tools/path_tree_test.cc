@@ -15,6 +15,7 @@
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
+#include "tools/command/device_files.h"
 #include "transport/wire/address.h"
 
 namespace urnic::tools {
@@ -82,6 +83,49 @@ TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/uverbs0"));
 }
 
+TEST_F(PathTree, ShowsTheDeviceOnABusThatTheHostDoesNotHave) {
+  const auto made = make_path_tree(paths(), device());
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path shown = fs::path(made.value()) / "sys/class/infiniband/urnic0";
+  EXPECT_EQ(fs::read_symlink(shown), "../../devices/pci7572:00/7572:00:00.0/infiniband/urnic0");
+  EXPECT_EQ(fs::read_symlink(shown / "device"), "../../../7572:00:00.0");
+  const fs::path card = fs::canonical(shown / "device");
+  EXPECT_EQ(card, fs::path(made.value()) / "sys/devices/pci7572:00/7572:00:00.0");
+  EXPECT_EQ(text(card / "vendor"), "0x7572\n");
+  EXPECT_EQ(text(card / "device"), "0x0001\n");
+  EXPECT_EQ(text(card / "class"), "0x020000\n");
+  EXPECT_EQ(text(card / "numa_node"), "-1\n");
+  EXPECT_THAT(text(card / "uevent"), testing::HasSubstr("PCI_SLOT_NAME=7572:00:00.0\n"));
+  EXPECT_EQ(text(shown / "ports/1/rate"), "40 Gb/sec (4X QDR)\n");
+  EXPECT_EQ(text(shown / "ports/1/cap_mask"), "0x04010000\n");
+}
+
+TEST(PciPlace, IsInADomainWithoutCards) {
+  const fs::path bus = fs::path(testing::TempDir()) / "urnic-bus";
+  fs::create_directories(bus / "7572:00:00.0");
+  fs::create_directories(bus / "7573:00:02.0");
+  fs::create_directories(bus / "0000:00:00.0");
+  EXPECT_EQ(PciPlace::choose(1, bus).address(), "7574:00:01.0");
+  fs::remove_all(bus);
+  EXPECT_EQ(PciPlace::choose(0, bus).address(), "7572:00:00.0") << "no such folder";
+}
+
+TEST_F(PathTree, HasCountersOfItsOwnOrSharesThemWithOthers) {
+  const auto own = make_path_tree(paths(), device());
+  ASSERT_TRUE(own) << own.error().message;
+  const char* const counter = "sys/class/infiniband/urnic0/ports/1/counters/port_xmit_packets";
+  EXPECT_EQ(text(fs::path(own.value()) / counter), "0\n");
+  const fs::path shared = folder() + "/shared";
+  fs::create_directories(shared / "counters");
+  std::ofstream(shared / "counters/port_xmit_packets") << "17\n";
+  const auto first = make_path_tree(paths() + "1", device(), shared);
+  const auto second = make_path_tree(paths() + "2", device(), shared);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(text(fs::path(first.value()) / counter), "17\n") << "counted before";
+  EXPECT_TRUE(fs::equivalent(fs::path(first.value()) / counter, fs::path(second.value()) / counter));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(fs::path(first.value()) / counter)));
+}
+
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
@@ -138,7 +182,7 @@ TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
 }
 
 // As sysfs has them: what may not be written has no mode for it, which is what the preloaded library goes by.
-TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
+TEST_F(PathTree, LetsOnlyTheParametersBeWritten) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn").value().choice;
   const auto made = make_path_tree(paths(), config);
@@ -146,12 +190,13 @@ TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
   std::size_t writable = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(made.value()) / "sys")) {
     if (!entry.is_regular_file()) continue;
-    const bool is_parameter = fs::canonical(entry.path()).string().find("/ecn/roce_") != std::string::npos;
+    const std::string path = fs::canonical(entry.path()).string();
+    const bool is_parameter = path.find("/ecn/roce_") != std::string::npos || path.ends_with("/lifespan");
     const fs::perms wanted = is_parameter ? fs::perms{0644} : fs::perms{0444};
     EXPECT_EQ(entry.status().permissions(), wanted) << entry.path();
     writable += is_parameter ? 1 : 0;
   }
-  EXPECT_EQ(writable, 2 * 19u) << "under both names";
+  EXPECT_EQ(writable, 2 * 19u + 1) << "under both names, and lifespan";
 }
 
 TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {

@@ -4,10 +4,12 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 
 #include "drivers/fault/fault_spec.h"
 #include "nic/congestion/choice_text.h"
+#include "nic/host/host_files.h"
 #include "nic/host/port_spec.h"
 #include "nic/recovery_text.h"
 #include "tools/command/console.h"
@@ -102,10 +104,18 @@ auto accepted_by(Parser parse) {
 }
 
 /// Leads the program to files that show the device where the kernel would.
-Result<void, Error> show_device_files(const std::string& dropin, const nic::DeviceConfig& device) {
+Result<void, Error> show_device_files(const std::string& dropin,
+                                      const verbs_api::NicEnvironment& environment) {
   const auto folder = nic::private_folder();
   if (!folder) return folder.error();
-  const auto tree = make_path_tree(folder.value() + "/paths", device);
+  // All programs of the user share that NIC, and so its counters.
+  std::string counters;
+  if (environment.port.kind == nic::PortSpec::Kind::kHost) {
+    const auto files = nic::host_switch_files();
+    if (!files) return files.error();
+    counters = std::filesystem::path(files.value().lock).replace_extension("counters").string();
+  }
+  const auto tree = make_path_tree(folder.value() + "/paths", environment.device, counters);
   if (!tree) return tree.error();
   setenv("URNIC_PATHS", tree.value().c_str(), 1);
   // The loader takes a space there for the end of a name; it looks for a name without folder where
@@ -134,7 +144,7 @@ int run(const std::vector<std::string>& program) {
   if (const auto checked = check_port(environment.value()); !checked) return fail(checked.error());
   if (const auto exported = export_environment(environment.value()); !exported) return fail(exported.error());
   lead_to_dropin(folder.value());
-  if (const auto shown = show_device_files(folder.value(), environment.value().device); !shown) {
+  if (const auto shown = show_device_files(folder.value(), environment.value()); !shown) {
     return fail(shown.error());
   }
   if (const auto file = find_program(program[0])) {
