@@ -1,11 +1,12 @@
 #include "tools/command/device_files.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
-#include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "nic/congestion/parameter_files.h"
 #include "nic/diagnostics/kernel_counters.h"
 #include "nic/path/gid_table.h"
+#include "nic/process/descriptor.h"
 #include "verbs_api/abi/vendor.h"
 #include "verbs_api/config/sysfs_text.h"
 
@@ -29,15 +31,26 @@ constexpr const char* kNodeNumber = "1:3";
 
 enum class Mode : std::uint8_t { kReadOnly, kWritable };
 
+[[noreturn]] void fail(const fs::path& file) {
+  throw std::system_error(errno, std::generic_category(), file.string());
+}
+
+/// There are some two hundred files, and each start of a program waits for them: so each takes four system
+/// calls.
 void write(const fs::path& file, const std::string& text, Mode mode = Mode::kReadOnly) {
-  fs::create_directories(file.parent_path());
-  std::ofstream stream;
-  stream.exceptions(std::ofstream::failbit | std::ofstream::badbit);
-  stream.open(file);
-  stream << text << '\n';
-  stream.close();
-  const fs::perms writable = mode == Mode::kWritable ? fs::perms::owner_write : fs::perms::none;
-  fs::permissions(file, writable | fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  nic::Descriptor descriptor(open(file.c_str(), kFlags, S_IRUSR));
+  if (!descriptor && errno == ENOENT) {
+    fs::create_directories(file.parent_path());
+    descriptor = nic::Descriptor(open(file.c_str(), kFlags, S_IRUSR));
+  }
+  const std::string line = text + '\n';
+  const mode_t permissions = S_IRUSR | S_IRGRP | S_IROTH | (mode == Mode::kWritable ? S_IWUSR : 0);
+  const bool is_written =
+      descriptor &&
+      ::write(descriptor.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+      fchmod(descriptor.get(), permissions) == 0;
+  if (!is_written) fail(file);
 }
 
 /// Writes the parameters under the names that OFED's driver of mlx5 has for them, and links to them under
@@ -54,28 +67,27 @@ void write_parameters(const fs::path& sys, const fs::path& folder, const nic::De
   }
 }
 
+/// Has `file` be the one at `total`, which is made where it is missing. False: this file system has no such
+/// links, and the run counts for itself. One that is there has what was counted until now. Two runs may make
+/// it at once: both link to the one that is there in the end.
+bool share(const fs::path& total, const fs::path& file) {
+  if (::link(total.c_str(), file.c_str()) == 0) return true;
+  fs::create_directories(file.parent_path());
+  if (::link(total.c_str(), file.c_str()) == 0) return true;
+  const fs::path made = fmt::format("{}.{}", total.string(), getpid());
+  std::error_code code;
+  fs::remove(made, code);
+  write(made, "0");
+  fs::create_hard_link(made, total, code);
+  fs::remove(made, code);
+  return ::link(total.c_str(), file.c_str()) == 0;
+}
+
 /// Each process that has the device adds to them (nic/diagnostics/counter_files.h).
 void write_counters(const fs::path& port, const fs::path& shared) {
   for (const nic::KernelCounter& counter : nic::kernel_counters()) {
     const fs::path file = port / counter.file;
-    if (shared.empty()) {
-      write(file, "0");
-      continue;
-    }
-    // One that is there has what was counted until now. Two runs may make it at once: both link to the one
-    // that is there in the end.
-    const fs::path total = shared / counter.file;
-    if (!fs::exists(total)) {
-      const fs::path made = fmt::format("{}.{}", total.string(), getpid());
-      write(made, "0");
-      std::error_code there;
-      fs::create_hard_link(made, total, there);
-      fs::remove(made);
-    }
-    fs::create_directories(file.parent_path());
-    std::error_code no_links;
-    fs::create_hard_link(total, file, no_links);
-    if (no_links) write(file, "0");  // this file system has none: the run counts for itself
+    if (shared.empty() || !share(shared / counter.file, file)) write(file, "0");
   }
   // Milliseconds for which the preloaded library shows a value before it asks the programs again.
   write(port / "hw_counters/lifespan", "10", Mode::kWritable);

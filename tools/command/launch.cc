@@ -1,5 +1,6 @@
 #include "tools/command/launch.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
@@ -110,6 +111,10 @@ std::string to_text(const std::optional<nic::Ipv6Interface>& interface) {
 void forget_outer_nic() {
   if (secure_getenv(verbs_api::kRunVariable) == nullptr) return;
   for (const char* name : kIdentityVariables) unsetenv(name);
+  // The library that was preloaded for the outer run's programs is in this one, too.
+  if (void* const show_nothing = dlsym(RTLD_DEFAULT, "urnic_paths_show_nothing"); show_nothing != nullptr) {
+    reinterpret_cast<void (*)()>(show_nothing)();
+  }
 }
 
 Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {

@@ -22,17 +22,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLock = "lock";
+constexpr const char* kOld = ".old";
 constexpr const char* kBusLink = "bus";
+
+bool has_lock(const fs::path& tree) {
+  const auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kFail);
+  return lock && !lock.value().try_lock();
+}
 
 /// Whether the program and all that it started are gone. We cannot see programs of another PID namespace;
 /// these count as gone when they hold no lock.
 bool is_left_behind(const fs::path& tree) {
+  if (tree.extension() == kOld) return !has_lock(tree);
   const auto name = nic::ProcessName::parse(tree.filename().string());
   if (!name) return false;
   const bool can_be_seen = name->pid_namespace == nic::ProcessName::own().pid_namespace;
   if (can_be_seen && (kill(name->process, 0) == 0 || errno != ESRCH)) return false;
-  const auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kFail);
-  return !lock || lock.value().try_lock();
+  return !has_lock(tree);
 }
 
 void remove_those_left_behind(const fs::path& folder) {
@@ -40,6 +46,19 @@ void remove_those_left_behind(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, ignored), end; entry != end; entry.increment(ignored)) {
     if (is_left_behind(entry->path())) fs::remove_all(entry->path(), ignored);
   }
+}
+
+/// Moves the tree of a process that had our number, or of this process, when one `urnic run` starts another,
+/// out of the way. The program may have it mounted, and mounts ours above it: so it is removed with ours,
+/// when the lock, which the program has inherited, is gone.
+void make_room(const fs::path& tree) {
+  if (!fs::exists(tree)) return;
+  fs::path old;
+  int number = 0;
+  do {
+    old = fmt::format("{}.{}{}", tree.string(), number++, kOld);
+  } while (fs::exists(old));
+  fs::rename(tree, old);
 }
 
 /// What is there once, however many devices there are.
@@ -75,7 +94,7 @@ Result<std::string, Error> make_path_tree(const std::string& folder, const nic::
   try {
     fs::create_directories(folder);
     remove_those_left_behind(folder);
-    fs::remove_all(tree);  // of a process that had our number
+    make_room(tree);
     fs::create_directory(tree);
     if (auto locked = lock_for_good(tree); !locked) return locked.error();
     const PciPlace place = PciPlace::choose(0);

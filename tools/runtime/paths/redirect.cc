@@ -18,6 +18,7 @@
 #include <cstdlib>
 
 #include "tools/runtime/paths/next_function.h"
+#include "tools/runtime/paths/private_folder.h"
 #include "tools/runtime/paths/rdma_cm_node.h"
 #include "tools/runtime/paths/shown_path.h"
 
@@ -154,6 +155,12 @@ REDIRECT(int, __fxstatat, (int version, int folder, const char* path, struct sta
          folder, ShownPath(folder, path), to, flags)
 REDIRECT(int, __fxstatat64, (int version, int folder, const char* path, struct stat64* to, int flags),
          version, folder, ShownPath(folder, path), to, flags)
+
+// --- For `urnic run` inside of `urnic run` ---
+
+EXPORT void urnic_paths_show_nothing() {
+  urnic::paths::shows_nothing.store(true);
+}
 
 // --- A path that the kernel says ---
 
