@@ -261,6 +261,31 @@ print(int(open("{SENT}").read()) - before)
             nics = [("--port", "fabric:apart", "--files", files) for files in (server, client)]
             self.run_pair("ibv_rc_pingpong", "-d", "urnic0", "-g", "1", nics=nics, timeout=60)
 
+    def test_who_may_mount_gets_no_user_namespace(self):
+        """It would lose rights for nothing."""
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: the right to mount")
+        self.require_namespace()
+        show = "readlink /proc/self/ns/user; cat /sys/class/infiniband/urnic0/ports/1/rate"
+        words = [
+            harness.STAGE.urnic,
+            "run",
+            "--port",
+            "loopback",
+            "--files",
+            "namespace",
+            "--",
+            "sh",
+            "-c",
+            show,
+        ]
+        root = self.start_plain("root", words, privileged=True)
+        self.expect_end(root, timeout=30)
+        ours = os.readlink("/proc/self/ns/user")
+        self.assertEqual(root.output(), f"{ours}\n40 Gb/sec (4X QDR)\n")
+        user = self.output_of(["sh", "-c", show], ["--port", "loopback", "--files", "namespace"])
+        self.assertNotIn(ours, user)
+
     def test_a_run_inside_a_run_has_its_own_files(self):
         self.require_namespace()
         inner = [

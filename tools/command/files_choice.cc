@@ -43,8 +43,8 @@ std::optional<FilesBy> parse_files_by(std::string_view text) {
 Result<bool, Error> show_files(FilesBy wanted, const std::optional<fs::path>& file, const std::string& tree,
                                std::string& why_not) {
   if (wanted == FilesBy::kPreload) return false;
-  if (wanted == FilesBy::kAuto && (!file || !calls_kernel_itself(script_interpreter(*file).value_or(*file))))
-    return false;
+  const bool needs_mounts = file && calls_kernel_itself(script_interpreter(*file).value_or(*file));
+  if (wanted == FilesBy::kAuto && !needs_mounts) return false;
   const auto entered = enter(tree);
   if (entered) {
     admit_period(tree);

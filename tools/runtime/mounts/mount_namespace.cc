@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 #include "nic/process/descriptor.h"
 
@@ -84,8 +85,10 @@ Result<NamespaceWay, Error> enter_mount_namespace() {
 
 NamespaceProbe probe_mount_namespace() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return {.way = NamespaceWay::kForbidden, .reason = error_of("pipe").message};
+  const auto forbidden = [](std::string why) {
+    return NamespaceProbe{.way = NamespaceWay::kForbidden, .reason = std::move(why)};
+  };
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return forbidden(error_of("pipe").message);
   const nic::Descriptor reader(ends[0]);
   nic::Descriptor writer(ends[1]);
   const pid_t child = fork();
@@ -98,14 +101,14 @@ NamespaceProbe probe_mount_namespace() {
     _exit(0);
   }
   writer.reset();
-  if (child < 0) return {.way = NamespaceWay::kForbidden, .reason = error_of("fork").message};
+  if (child < 0) return forbidden(error_of("fork").message);
   std::array<char, kLongestMessage> text{};
   const ssize_t length = read(reader.get(), text.data(), text.size());
   waitpid(child, nullptr, 0);
   const std::string said(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   if (said == "p") return {.way = NamespaceWay::kPlain, .reason = {}};
   if (said == "u") return {.way = NamespaceWay::kUser, .reason = {}};
-  return {.way = NamespaceWay::kForbidden, .reason = said};
+  return forbidden(said);
 }
 
 }  // namespace urnic::tools

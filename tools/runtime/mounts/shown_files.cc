@@ -149,7 +149,7 @@ fs::path interface_device(const fs::path& tree) {
   for (fs::directory_iterator entry(tree / "sys/class/net", code), end; !code && entry != end;
        entry.increment(code)) {
     const fs::path device = "/sys/class/net" / entry->path().filename() / "device";
-    if (const fs::path found = fs::canonical(device, code); !code) return found;
+    if (fs::path found = fs::canonical(device, code); !code) return found;
   }
   return {};
 }

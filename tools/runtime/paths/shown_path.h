@@ -6,13 +6,11 @@
 
 namespace urnic::paths {
 
-/// Files and folders below which the private folder (private_folder.h) stands in for the system. Beside the
-/// first of `shown`, the folder above has it as an entry.
-///
 /// The path `path`, relative to the open folder `folder` or AT_FDCWD, as the program gives it (null
-/// included), and the one that it gets. A program may give a path from the root, one that is relative to a
-/// folder of the system, and one that is relative to a private folder, to which another function of this
-/// library has led it: that is right as it is.
+/// included), and the one that it gets: below the private folder (private_folder.h) where the system has no
+/// such files. A program may give a path from the root, or one that is relative to a folder of the system.
+/// One that is relative to a private folder, to which another function of this library has led it, is right
+/// as it is.
 class ShownPath {
  public:
   ShownPath(int folder, const char* path);

@@ -120,6 +120,10 @@ FTSENT* show(Walk* walk, FTSENT* entry) {
 }
 
 using FtsCompare = int(const FTSENT**, const FTSENT**);
+using Open = FTS*(char* const*, int, FtsCompare*);
+using Read = FTSENT*(FTS*);
+using Children = FTSENT*(FTS*, int);
+using Close = int(FTS*);
 
 size_t count_of(char* const* paths) {
   size_t count = 0;
@@ -133,8 +137,7 @@ void free_all(char** paths, size_t count) {
 }
 
 /// When no path is ours, the walk is the C library's alone.
-FTS* open_walk(FTS* (*original)(char* const*, int, FtsCompare*), char* const* paths, int options,
-               FtsCompare* compare) {
+FTS* open_walk(Open* original, char* const* paths, int options, FtsCompare* compare) {
   const size_t count = count_of(paths);
   auto** const led = static_cast<char**>(calloc(count + 1, sizeof(char*)));
   bool is_redirected = false;
@@ -160,19 +163,19 @@ FTS* open_walk(FTS* (*original)(char* const*, int, FtsCompare*), char* const* pa
   return stream;
 }
 
-FTSENT* read_walk(FTSENT* (*original)(FTS*), FTS* stream) {
+FTSENT* read_walk(Read* original, FTS* stream) {
   Walk* const walk = walk_of(stream);
   put_back(walk);
   return show(walk, original(stream));
 }
 
 /// The list of the children is as fts has it: programs use the names in it.
-FTSENT* children_of_walk(FTSENT* (*original)(FTS*, int), FTS* stream, int options) {
+FTSENT* children_of_walk(Children* original, FTS* stream, int options) {
   put_back(walk_of(stream));
   return original(stream, options);
 }
 
-int close_walk(int (*original)(FTS*), FTS* stream) {
+int close_walk(Close* original, FTS* stream) {
   Walk* gone = nullptr;
   {
     const WalksLock lock;
@@ -188,12 +191,17 @@ int close_walk(int (*original)(FTS*), FTS* stream) {
 }  // namespace
 }  // namespace urnic::paths
 
+using urnic::paths::Children;
 using urnic::paths::children_of_walk;
+using urnic::paths::Close;
 using urnic::paths::close_walk;
 using urnic::paths::FtsCompare;
 using urnic::paths::FtwVisit;
+using urnic::paths::next;
 using urnic::paths::NftwVisit;
+using urnic::paths::Open;
 using urnic::paths::open_walk;
+using urnic::paths::Read;
 using urnic::paths::read_walk;
 using urnic::paths::walk;
 
@@ -211,26 +219,39 @@ EXPORT int nftw64(const char* path, int (*visit)(const char*, const struct stat6
   return walk("nftw64", path, reinterpret_cast<NftwVisit*>(visit), descriptors, flags);
 }
 
-/// fts_* and fts64_*, whose types are the same on 64 bits.
-#define WALK(prefix, Stream, Entry)                                                                       \
-  EXPORT Stream* prefix##_open(char* const* paths, int options,                                           \
-                               int (*compare)(const Entry**, const Entry**)) {                            \
-    static auto* const original = next<FTS*(char* const*, int, FtsCompare*)>(#prefix "_open");            \
-    return reinterpret_cast<Stream*>(                                                                     \
-        open_walk(original, paths, options, reinterpret_cast<FtsCompare*>(compare)));                     \
-  }                                                                                                       \
-  EXPORT Entry* prefix##_read(Stream* stream) {                                                           \
-    static auto* const original = next<FTSENT*(FTS*)>(#prefix "_read");                                   \
-    return reinterpret_cast<Entry*>(read_walk(original, reinterpret_cast<FTS*>(stream)));                 \
-  }                                                                                                       \
-  EXPORT Entry* prefix##_children(Stream* stream, int options) {                                          \
-    static auto* const original = next<FTSENT*(FTS*, int)>(#prefix "_children");                          \
-    return reinterpret_cast<Entry*>(children_of_walk(original, reinterpret_cast<FTS*>(stream), options)); \
-  }                                                                                                       \
-  EXPORT int prefix##_close(Stream* stream) {                                                             \
-    static auto* const original = next<int(FTS*)>(#prefix "_close");                                      \
-    return close_walk(original, reinterpret_cast<FTS*>(stream));                                          \
-  }
+EXPORT FTS* fts_open(char* const* paths, int options, FtsCompare* compare) {
+  static auto* const original = next<Open>("fts_open");
+  return open_walk(original, paths, options, compare);
+}
+EXPORT FTSENT* fts_read(FTS* stream) {
+  static auto* const original = next<Read>("fts_read");
+  return read_walk(original, stream);
+}
+EXPORT FTSENT* fts_children(FTS* stream, int options) {
+  static auto* const original = next<Children>("fts_children");
+  return children_of_walk(original, stream, options);
+}
+EXPORT int fts_close(FTS* stream) {
+  static auto* const original = next<Close>("fts_close");
+  return close_walk(original, stream);
+}
 
-WALK(fts, FTS, FTSENT)
-WALK(fts64, FTS64, FTSENT64)
+// The types are the same on 64 bits.
+EXPORT FTS64* fts64_open(char* const* paths, int options,
+                         int (*compare)(const FTSENT64**, const FTSENT64**)) {
+  static auto* const original = next<Open>("fts64_open");
+  return reinterpret_cast<FTS64*>(
+      open_walk(original, paths, options, reinterpret_cast<FtsCompare*>(compare)));
+}
+EXPORT FTSENT64* fts64_read(FTS64* stream) {
+  static auto* const original = next<Read>("fts64_read");
+  return reinterpret_cast<FTSENT64*>(read_walk(original, reinterpret_cast<FTS*>(stream)));
+}
+EXPORT FTSENT64* fts64_children(FTS64* stream, int options) {
+  static auto* const original = next<Children>("fts64_children");
+  return reinterpret_cast<FTSENT64*>(children_of_walk(original, reinterpret_cast<FTS*>(stream), options));
+}
+EXPORT int fts64_close(FTS64* stream) {
+  static auto* const original = next<Close>("fts64_close");
+  return close_walk(original, reinterpret_cast<FTS*>(stream));
+}
