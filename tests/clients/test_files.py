@@ -197,6 +197,31 @@ print(int(open("{SENT}").read()) - before)
         self.assertLess(time.monotonic() - begin, 15)
         os.kill(server.pid, signal.SIGCONT)
 
+    def test_an_ordinary_user_sees_addresses_and_the_link_go(self):
+        host = self.own_host()
+        self.require("rping")
+        port = f"{PORT}/gid_attrs/types"
+        script = (
+            f"rping -s & while [ ! -e end ]; do cat {PORT}/state; ls {port} | wc -l; sleep 0.1; done; kill $!"
+        )
+        words = [harness.STAGE.urnic, "run", "--port", "host", "--", "sh", "-c", script]
+        show = self.start_plain("show", [*host, *harness.STAGE.drop_privilege(words)], privileged=True)
+        states = lambda: re.findall(r"^\d: \w+$", show.output(), re.MULTILINE)
+        counts = lambda: [int(count) for count in re.findall(r"^\d+$", show.output(), re.MULTILINE)]
+        # A NIC whose host never had a carrier has no link to lose: so the server must have it by now.
+        has_nic = lambda: list((pathlib.Path(self.runtime) / "urnic").glob("status.*"))
+        if not wait_until(lambda: has_nic() and counts(), 20):
+            self.fail_with("shows nothing")
+        time.sleep(0.2)
+        self.assertEqual(states()[0], "4: ACTIVE")
+        for command in ("addr del 10.99.0.2/24 dev net0", "link set net1 down"):
+            subprocess.run([*host, "ip", *command.split()], check=True)
+        self.assertTrue(wait_until(lambda: states()[-1] == "1: DOWN", 20), show.output())
+        fewer = wait_until(lambda: counts()[-1] < counts()[0], 10)
+        self.assertTrue(fewer, "the types of GIDs: " + show.output())
+        (pathlib.Path(self.runtime) / "end").touch()
+        self.expect_end(show, timeout=30)
+
     # --- Programs that the preloaded library does not reach ---
 
     def go_program(self, cgo):

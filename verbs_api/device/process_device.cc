@@ -237,12 +237,25 @@ void ProcessDevice::show_host() const {
   const NicEnvironment& settings = made_->environment;
   if (settings.paths_folder.empty()) return;
   const std::filesystem::path folder = device_folder(settings);
+  // In the place of the old file, which has no mode for writing.
   const auto write = [&](const std::string& name, const std::string& text) {
     std::error_code code;
-    std::filesystem::create_directories((folder / name).parent_path(), code);
-    std::ofstream(folder / name) << text << '\n';
+    const std::filesystem::path file = folder / name;
+    const std::filesystem::path parent = file.parent_path();
+    const std::filesystem::path made = parent / ("." + std::to_string(getpid()));
+    std::filesystem::create_directories(parent, code);
+    std::ofstream(made) << text << '\n';
+    std::filesystem::permissions(made, std::filesystem::perms{0444}, code);
+    std::filesystem::rename(made, file, code);
   };
   const nic::GidTable& gids = made_->device->gids();
+  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+    if (gids.at(index)) continue;
+    std::error_code code;
+    for (const char* const attribute : {"types", "ndevs"}) {
+      std::filesystem::remove(folder / "ports/1/gid_attrs" / attribute / std::to_string(index), code);
+    }
+  }
   for (const std::string& name : sysfs_names(gids)) {
     if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, name));
   }

@@ -16,6 +16,7 @@
 
 #include "tools/runtime/paths/as_given.h"
 #include "tools/runtime/paths/next_function.h"
+#include "tools/runtime/paths/private_folder.h"
 #include "tools/runtime/paths/shown_path.h"
 
 namespace urnic::paths {
@@ -54,7 +55,7 @@ Extended** find(DIR* stream) {
 
 /// Returns `stream`, which was just opened (null: it was not).
 DIR* extend(DIR* stream) {
-  if (stream == nullptr) return stream;
+  if (stream == nullptr || private_folder() == nullptr) return stream;
   char folder[PATH_MAX];
   if (!path_of(dirfd(stream), folder) || strlen(folder) >= sizeof(Extended::folder) ||
       additional_entry(folder, 0) == nullptr) {
