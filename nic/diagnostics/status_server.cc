@@ -36,12 +36,11 @@ Error system_error(const char* what) {
 
 }  // namespace
 
-Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(Answer answer, unsigned device) {
+Result<std::unique_ptr<StatusServer>, Error> StatusServer::start(Source source) {
   auto folder = StatusFolder::open();
   if (!folder) return failure(folder.error());
   folder.value().remove_stale_sockets();
-  std::unique_ptr<StatusServer> server(
-      new StatusServer(std::move(folder.value()), StatusName::own(device).to_string(), std::move(answer)));
+  std::unique_ptr<StatusServer> server(new StatusServer(std::move(folder.value()), std::move(source)));
   if (auto listening = server->listen(); !listening) return failure(listening.error());
   if (auto started = server->start_thread(); !started) return failure(started.error());
   return server;
@@ -92,7 +91,8 @@ StatusServer::~StatusServer() {
 }
 
 void StatusServer::run() {
-  while (wait_for(listener_.get(), POLLIN, -1)) {
+  while (wait_for(listener_.get(), POLLIN, source_.period_ms)) {
+    write_down();
     const Descriptor client(static_cast<int>(
         syscall(SYS_accept4, listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
     if (!client) {
@@ -102,6 +102,15 @@ void StatusServer::run() {
       continue;
     }
     serve(client.get());
+  }
+}
+
+void StatusServer::write_down() const {
+  if (!source_.write_down) return;
+  try {
+    source_.write_down();
+  } catch (const std::exception&) {
+    // There is no memory for it. The next time will do.
   }
 }
 
@@ -121,7 +130,7 @@ void StatusServer::serve(int client) {
   const auto request = read_request(client);
   if (!request) return;
   try {
-    send_all(client, answer_(*request));
+    send_all(client, source_.answer(*request));
   } catch (const std::exception&) {
     // There is no memory for it. The program's own affairs are more important.
   }

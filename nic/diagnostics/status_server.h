@@ -19,19 +19,25 @@ namespace urnic::nic {
 /// what it sends; then it gets an answer, and the end of the stream. The empty request is for what the NIC
 /// does. One thread, with all signals blocked, sleeps until a program connects, and serves one after the
 /// other. It gives up on each after kPatience, however slowly that one reads. Nothing here is on the path of
-/// packets.
+/// packets. It writes down what the NIC has counted before each answer, and now and then without a program
+/// that asks.
 class StatusServer {
  public:
   static constexpr int kPatienceMs = 1000;
   /// A longer one is none: who sends it gets no answer.
   static constexpr std::size_t kMaxRequestBytes = 256;
 
-  using Answer = std::function<std::string(std::string_view request)>;
+  struct Source {
+    /// Called once for each program that asks. When it throws, that program is sent nothing.
+    std::function<std::string(std::string_view request)> answer;
+    /// Called before the answer, and every `period_ms`; may be empty.
+    std::function<void()> write_down{};
+    int period_ms = -1;   ///< -1: only when a program asks
+    unsigned device = 0;  ///< the number of the process' device
+  };
 
-  /// `device` is the number of the process' device that it is about. `answer` is called on the thread, once
-  /// for each program that asks. When it throws, that program is sent nothing. The error says why the server
-  /// cannot listen.
-  static Result<std::unique_ptr<StatusServer>, Error> start(Answer answer, unsigned device = 0);
+  /// Both are called on the thread. The error says why the server cannot listen.
+  static Result<std::unique_ptr<StatusServer>, Error> start(Source source);
   /// Ends the thread, at once even while it serves, and removes the socket.
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
@@ -43,12 +49,15 @@ class StatusServer {
   }
 
  private:
-  StatusServer(StatusFolder folder, std::string name, Answer answer)
-      : folder_(std::move(folder)), name_(std::move(name)), answer_(std::move(answer)) {}
+  StatusServer(StatusFolder folder, Source source)
+      : folder_(std::move(folder)),
+        name_(StatusName::own(source.device).to_string()),
+        source_(std::move(source)) {}
 
   Result<void, Error> listen();
   Result<void, Error> start_thread();
   void run();
+  void write_down() const;
   void serve(int client);
   std::optional<std::string> read_request(int client) const;
   void send_all(int client, const std::string& text);
@@ -56,7 +65,7 @@ class StatusServer {
 
   StatusFolder folder_;
   std::string name_;
-  Answer answer_;
+  Source source_;
   Descriptor listener_;
   Descriptor stop_;  // an eventfd
   bool is_published_ = false;

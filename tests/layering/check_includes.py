@@ -95,6 +95,7 @@ ALLOWED = {
     # What the dynamic linker does with a program.
     "tools/runtime/loader": {"tools/runtime/loader", "transport"},
     "tools/runtime/audit": {"tools/runtime/audit"},
+    "tools/runtime/mounts": {"tools/runtime/mounts", "nic", "transport"},
     # What measures, and programs such as users have, include nothing of the product.
     "tools/development": {"tools/development"},
     "tools/deployment": {"tools/deployment"},
@@ -142,6 +143,7 @@ ALLOWED = {
     "tools/inspection/doctor": {
         "tools/inspection/doctor",
         "tools/runtime/loader",
+        "tools/runtime/mounts",
         "drivers",
         "nic",
         "transport",

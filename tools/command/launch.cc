@@ -1,5 +1,6 @@
 #include "tools/command/launch.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
@@ -118,6 +119,10 @@ void forget_outer_nic() {
   if (secure_getenv(verbs_api::kRunVariable) == nullptr) return;
   for (unsigned device = 0; device < verbs_api::kMaxDevices; ++device) {
     for (const char* const name : kIdentityVariables) unsetenv(own_name(name, device).c_str());
+  }
+  // The library that was preloaded for the outer run's programs is in this one, too.
+  if (void* const show_nothing = dlsym(RTLD_DEFAULT, "urnic_paths_show_nothing"); show_nothing != nullptr) {
+    reinterpret_cast<void (*)()>(show_nothing)();
   }
 }
 

@@ -10,15 +10,19 @@
 
 namespace urnic::tools {
 
-/// A folder of files, `FOLDER/<process>.<PID namespace>`, that shows the devices as the kernel would: plain
-/// files under sys, of which the parameters of congestion control can be written
-/// (nic/congestion/parameter_watch.h) and have two names each, and the devices' nodes under dev as links to
-/// /dev/null. lib/urnic/liburnic_paths.so, preloaded, leads programs there.
+/// A device, and where its counters are: see ShownDevice::shared_counters.
+struct TreeDevice {
+  nic::DeviceConfig config;
+  std::string shared_counters{};
+};
+
+/// A folder of files, `FOLDER/<process>.<PID namespace>`, that shows the devices as the kernel would (see
+/// device_files.h). lib/urnic/liburnic_paths.so, preloaded, leads programs there, or a mount namespace does.
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the
 /// program inherits. The process that makes the next folder removes each one whose process and lock are gone.
-/// The errors are the file system's.
-Result<std::string, Error> make_path_tree(const std::string& folder,
-                                          const std::vector<nic::DeviceConfig>& devices);
+/// The errors are the file system's. The path that it returns has no
+/// links in it.
+Result<std::string, Error> make_path_tree(const std::string& folder, const std::vector<TreeDevice>& devices);
 
 }  // namespace urnic::tools

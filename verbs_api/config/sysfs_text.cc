@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "verbs_api/abi/port_facts.h"
 #include "verbs_api/abi/vendor.h"
 
 namespace urnic::verbs_api {
@@ -47,7 +48,10 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
   if (name == "state") return "4: ACTIVE";
   if (name == "phys_state") return "5: LinkUp";
   if (name == "link_layer") return "Ethernet";
+  if (name == "rate") return kRateText;
+  if (name == "cap_mask") return fmt::format("{:#010x}", kPortCapabilities);
   if (name == "lid" || name == "sm_lid") return "0x0";
+  if (name == "lid_mask_count" || name == "sm_sl") return "0";
   if (name == "pkeys/0") return "0xffff";
   if (const auto index = index_in("gids/", name); index && *index < nic::GidTable::kEntries) {
     const auto gid = gids.at(*index).value_or(transport::wire::Gid{});
@@ -67,6 +71,7 @@ std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_vie
   if (name == "board_id") return kBoardId;
   if (name == "fw_ver") return URNIC_VERSION;
   if (name == "hca_type" || name == "node_desc") return "urnic";
+  if (name == "hw_rev") return "0";
   if (name == "node_type") return "1: CA";
   if (name == "node_guid" || name == "sys_image_guid") return guid_text(gids);
   if (name.substr(0, kPortDirectory.size()) == kPortDirectory) {
@@ -77,9 +82,11 @@ std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_vie
 
 std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
   std::vector<std::string> names = {
-      "board_id",    "fw_ver",         "hca_type",       "node_desc",          "node_guid",
-      "node_type",   "sys_image_guid", "ports/1/state",  "ports/1/phys_state", "ports/1/link_layer",
-      "ports/1/lid", "ports/1/sm_lid", "ports/1/pkeys/0"};
+      "board_id",         "fw_ver",         "hca_type",           "hw_rev",
+      "node_desc",        "node_guid",      "node_type",          "sys_image_guid",
+      "ports/1/state",    "ports/1/rate",   "ports/1/phys_state", "ports/1/link_layer",
+      "ports/1/cap_mask", "ports/1/lid",    "ports/1/sm_lid",     "ports/1/lid_mask_count",
+      "ports/1/sm_sl",    "ports/1/pkeys/0"};
   for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));

@@ -9,6 +9,7 @@
 #include "transport/types.h"
 #include "verbs_api/abi/newer_verbs.h"
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/port_facts.h"
 #include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
@@ -20,11 +21,7 @@ namespace {
 constexpr std::uint16_t kDefaultPkey = 0xffff;  // full member, and the same in either byte order
 constexpr std::uint16_t kPkeyMembershipBit = 0x8000;
 
-// Codes of PortInfo. No link has a rate here; 4 lanes of 10 Gb/s are about what a core can move, and what
-// programs that estimate costs should count with.
-constexpr std::uint8_t kWidth4x = 2;
-constexpr std::uint8_t kSpeed10Gbps = 4;
-constexpr std::uint64_t kSpeedIn100Mbps = 400;  // the same
+// Codes of PortInfo.
 constexpr std::uint8_t kPhysicalStateLinkUp = 5;
 constexpr std::uint8_t kPhysicalStateDisabled = 3;
 
@@ -34,7 +31,7 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
   attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
   attributes.active_mtu = to_ibv_mtu(nic.usual_path_mtu());
   attributes.gid_tbl_len = nic::GidTable::kEntries;
-  attributes.port_cap_flags = IBV_PORT_IP_BASED_GIDS;
+  attributes.port_cap_flags = kPortCapabilities;
   attributes.max_msg_sz = transport::kMaxMessageBytes;
   attributes.pkey_tbl_len = 1;
   attributes.max_vl_num = 1;

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "nic/device/device_snapshot.h"
-#include "nic/diagnostics/link_request.h"
 #include "nic/diagnostics/snapshot_json.h"
+#include "nic/diagnostics/status_request.h"
 #include "nic/host/host_addresses.h"
 #include "nic/process/own_thread.h"
 #include "verbs_api/config/port_opener.h"
@@ -24,6 +24,14 @@
 #include "verbs_api/device/failure.h"
 
 namespace urnic::verbs_api {
+namespace {
+
+/// Where files show the device; there must be some.
+std::string device_folder(const NicEnvironment& settings) {
+  return settings.paths_folder + "/sys/class/infiniband/" + settings.device.name;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ProcessDevice>, Error> ProcessDevice::make(NicEnvironment environment,
                                                                   std::mutex& mutex) {
@@ -61,8 +69,15 @@ void ProcessDevice::watch() {
 // The program has its NIC even if no other program can ask what it does.
 void ProcessDevice::let_others_watch() {
   if (status_ != nullptr) return;
-  auto started = nic::StatusServer::start([this](std::string_view request) { return answer(request); },
-                                          environment_.number);
+  if (!environment_.paths_folder.empty()) {
+    counter_files_ = std::make_unique<nic::CounterFiles>(device_folder(environment_) + "/ports/1");
+  }
+  auto started = nic::StatusServer::start({
+      .answer = [this](std::string_view request) { return answer(request); },
+      .write_down = [this] { write_counters(); },
+      .period_ms = counter_files_ != nullptr ? nic::CounterFiles::kPeriodMs : -1,
+      .device = environment_.number,
+  });
   if (started) {
     status_ = std::move(started.value());
   } else if (environment_.verbose) {
@@ -70,11 +85,17 @@ void ProcessDevice::let_others_watch() {
   }
 }
 
+/// On the thread of the status, or after that has ended.
+void ProcessDevice::write_counters() const {
+  if (counter_files_ != nullptr) counter_files_->add(nic_->all_counters());
+}
+
 /// On the server's thread.
 std::string ProcessDevice::answer(std::string_view request) {
   if (request.empty()) return nic::to_json(nic::take_snapshot(*nic_));
   if (request == nic::kLinkDown) return set_link(false);
   if (request == nic::kLinkUp) return set_link(true);
+  if (request == nic::kWriteCounters) return std::string(nic::kDone);  // the server has had it done
   return "this urnic does not know the request";
 }
 
@@ -91,7 +112,7 @@ std::string ProcessDevice::set_link(bool is_up) {
   const auto changed = nic_->set_link(is_up);
   if (!changed) return changed.error().message;
   if (changed.value()) tell_of_link();
-  return std::string(nic::kLinkDone);
+  return std::string(nic::kDone);
 }
 
 void ProcessDevice::tell_of_link() const {
@@ -104,7 +125,7 @@ void ProcessDevice::tell_of_link() const {
 void ProcessDevice::let_others_set_parameters() {
   const NicEnvironment& settings = environment_;
   if (parameters_ != nullptr || settings.paths_folder.empty()) return;
-  const std::string folder = settings.paths_folder + "/sys/class/infiniband/" + settings.device.name;
+  const std::string folder = device_folder(settings);
   nic::Device& device = *nic_;
   auto started = nic::ParameterWatch::start({.device = settings.device.name,
                                              .in_force = [&device] { return device.congestion(); },
@@ -158,14 +179,26 @@ bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
 void ProcessDevice::show_host() const {
   const NicEnvironment& settings = environment_;
   if (settings.paths_folder.empty()) return;
-  const std::filesystem::path folder =
-      std::filesystem::path(settings.paths_folder) / "sys/class/infiniband" / settings.device.name;
+  const std::filesystem::path folder = device_folder(settings);
+  // In the place of the old file, which has no mode for writing.
   const auto write = [&](const std::string& name, const std::string& text) {
     std::error_code code;
-    std::filesystem::create_directories((folder / name).parent_path(), code);
-    std::ofstream(folder / name) << text << '\n';
+    const std::filesystem::path file = folder / name;
+    const std::filesystem::path parent = file.parent_path();
+    const std::filesystem::path made = parent / ("." + std::to_string(getpid()));
+    std::filesystem::create_directories(parent, code);
+    std::ofstream(made) << text << '\n';
+    std::filesystem::permissions(made, std::filesystem::perms{0444}, code);
+    std::filesystem::rename(made, file, code);
   };
   const nic::GidTable& gids = nic_->gids();
+  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+    if (gids.at(index)) continue;
+    std::error_code code;
+    for (const char* const attribute : {"types", "ndevs"}) {
+      std::filesystem::remove(folder / "ports/1/gid_attrs" / attribute / std::to_string(index), code);
+    }
+  }
   for (const std::string& name : sysfs_names(gids)) {
     if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, name));
   }
@@ -178,7 +211,13 @@ void ProcessDevice::linger() {
   status_.reset();
   parameters_.reset();
   nic_->linger();
+  write_counters();
   printer_.reset();
+}
+
+void ProcessDevice::leave() {
+  status_.reset();
+  write_counters();
 }
 
 bool ProcessDevice::abandon_in_child(std::unique_ptr<ProcessDevice> device) {

@@ -11,6 +11,7 @@
 #include "nic/clock.h"
 #include "nic/congestion/parameter_watch.h"
 #include "nic/device/device.h"
+#include "nic/diagnostics/counter_files.h"
 #include "nic/diagnostics/report_printer.h"
 #include "nic/diagnostics/status_server.h"
 #include "nic/host/address_watch.h"
@@ -53,6 +54,8 @@ class ProcessDevice {
 
   /// The program ends with something of it open: lets the peers drain (design decision 11).
   void linger();
+  /// The program ends, and has closed everything: what was counted goes where others see it.
+  void leave();
 
   /// In the child of a fork: whatever the parent had opened is dead there. Returns whether the child may open
   /// the device's port for itself.
@@ -64,6 +67,7 @@ class ProcessDevice {
 
   void let_others_watch();
   void let_others_set_parameters();
+  void write_counters() const;
   void follow_the_host();
   bool on_host(const nic::HostInterfaces& host);
   std::string answer(std::string_view request);
@@ -78,11 +82,12 @@ class ProcessDevice {
   XrcDomains xrc_domains_;
   XrcTargets xrc_targets_;
   std::unordered_set<Context*> contexts_;
-  std::unique_ptr<nic::ReportPrinter> printer_;      // of the device's failures, if they are to be explained
-  std::unique_ptr<nic::StatusServer> status_;        // of the device; from the first open context on
-  std::unique_ptr<nic::ParameterWatch> parameters_;  // the same, where there are files of it
-  bool had_carrier_ = false;                         // its first interface of the host, at some time
-  std::unique_ptr<nic::AddressWatch> addresses_;     // the same, where the NIC shares the host's
+  std::unique_ptr<nic::CounterFiles> counter_files_;  // that show the device, if any; used by the status
+  std::unique_ptr<nic::ReportPrinter> printer_;       // of the device's failures, if they are to be explained
+  std::unique_ptr<nic::StatusServer> status_;         // of the device; from the first open context on
+  std::unique_ptr<nic::ParameterWatch> parameters_;   // the same, where there are files of it
+  bool had_carrier_ = false;                          // its first interface of the host, at some time
+  std::unique_ptr<nic::AddressWatch> addresses_;      // the same, where the NIC shares the host's
 };
 
 }  // namespace urnic::verbs_api

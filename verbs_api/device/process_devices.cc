@@ -142,6 +142,7 @@ void ProcessDevices::on_exit() {
   const bool has_no_contexts =
       std::ranges::all_of(devices_, [](const auto& device) { return device->contexts().empty(); });
   if (has_no_parts && has_no_contexts) {
+    for (const auto& device : devices_) device->leave();
     unused = std::move(devices_);
     devices_.clear();
     return;

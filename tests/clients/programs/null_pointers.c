@@ -4,10 +4,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -22,6 +25,9 @@ static char memory[64];
 static struct stat status;
 static struct stat64 status64;
 static struct statx statx_status;
+static struct dirent** names;
+static struct dirent64** names64;
+static glob_t found;
 
 /* What open and realpath become in programs that are compiled with _FORTIFY_SOURCE. */
 extern int __open_2(const char*, int), __open64_2(const char*, int);
@@ -93,6 +99,16 @@ int main(void) {
   TRY(realpath, nothing, NULL);
   TRY(__realpath_chk, nothing, memory, PATH_MAX);
   TRY(canonicalize_file_name, nothing);
+  TRY(eaccess, nothing, R_OK);
+  TRY(chdir, nothing);
+  TRY(scandir, nothing, &names, NULL, NULL);
+  TRY(scandirat, AT_FDCWD, nothing, &names, NULL, NULL);
+  TRY(scandir64, nothing, &names64, NULL, NULL);
+  TRY(glob, nothing, 0, NULL, &found);
+  TRY(glob, "/", 0, NULL, nothing);
+  TRY(nftw, nothing, nothing, 8, 0);
+  TRY(fdopendir, -1);
+  TRY(inotify_add_watch, -1, nothing, IN_OPEN);
   try_old_stat("__xstat", &status);
   try_old_stat("__xstat64", &status64);
   try_old_stat("__lxstat", &status);

@@ -20,6 +20,7 @@ HostFacts healthy() {
   facts.dropin = "/opt/urnic/lib/urnic/libibverbs.so.1";
   facts.runtime_folder = "/run/user/1000/urnic";
   facts.system_calls = {{.name = "eventfd2", .loss = "x", .is_needed = true, .error = 0}};
+  facts.mounts.way = NamespaceWay::kPlain;
   facts.available_memory = std::uint64_t{8} << 30;
   facts.shm_bytes = std::uint64_t{4} << 30;
   facts.cores = 8;
@@ -72,7 +73,7 @@ TEST(Judgement, SaysWhatToDoAboutEverythingThatIsNotGood) {
     ++not_good;
     EXPECT_NE(it.remedy, "") << it.check;
   }
-  EXPECT_EQ(not_good, 13);
+  EXPECT_EQ(not_good, 14);
 }
 
 TEST(Judgement, NamesThePackageOfALibraryThatIsMissing) {
@@ -80,6 +81,16 @@ TEST(Judgement, NamesThePackageOfALibraryThatIsMissing) {
   facts.dropin_error = "libnuma.so.1: cannot open shared object file: No such file or directory";
   EXPECT_EQ(finding(facts, "drop-in").verdict, Verdict::kProblem);
   EXPECT_THAT(finding(facts, "drop-in").remedy, HasSubstr("libnuma1"));
+}
+
+TEST(Judgement, SaysWhichProgramsDoNotSeeTheDevicesFiles) {
+  HostFacts facts = healthy();
+  facts.mounts = {.way = NamespaceWay::kUser, .reason = {}};
+  EXPECT_EQ(finding(facts, "device files").verdict, Verdict::kGood);
+  EXPECT_THAT(finding(facts, "device files").found, HasSubstr("in a user namespace"));
+  facts.mounts = {.way = NamespaceWay::kForbidden, .reason = "a reason"};
+  EXPECT_EQ(finding(facts, "device files").verdict, Verdict::kNote);
+  EXPECT_THAT(finding(facts, "device files").found, HasSubstr("not possible: a reason"));
 }
 
 TEST(Judgement, TellsSystemCallsThatAreNeededFromOthers) {

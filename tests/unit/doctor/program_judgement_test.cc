@@ -57,7 +57,7 @@ TEST(ProgramJudgement, SaysWhoseLibibverbsTheProgramGets) {
 TEST(ProgramJudgement, NamesAProgramThatCannotBeServedAndSaysNoMoreOfIt) {
   ProgramFacts facts = program({});
   facts.obstacle = Obstacle::kStatic;
-  ASSERT_EQ(judge(facts).size(), 1u);
+  ASSERT_EQ(judge(facts).size(), 2u) << "and of its files";
   EXPECT_EQ(finding(facts, "program").verdict, Verdict::kProblem);
   EXPECT_THAT(finding(facts, "program").remedy, HasSubstr("prog is statically linked"));
   facts.interpreter = "/usr/bin/node";
@@ -68,6 +68,22 @@ TEST(ProgramJudgement, NamesAProgramThatCannotBeServedAndSaysNoMoreOfIt) {
   ProgramFacts broken = program({});
   broken.error = "prog: error while loading shared libraries";
   EXPECT_EQ(finding(broken, "program").verdict, Verdict::kProblem);
+}
+
+TEST(ProgramJudgement, SaysHowTheProgramSeesTheDevicesFiles) {
+  ProgramFacts facts = program({{"libc.so.6", "/lib/libc.so.6"}});
+  EXPECT_THAT(finding(facts, "device files").found, HasSubstr("preload"));
+  facts.calls_kernel_itself = true;
+  facts.is_go = true;
+  facts.mounts.way = NamespaceWay::kUser;
+  EXPECT_THAT(finding(facts, "device files").found,
+              HasSubstr("in a user namespace of its own, as programs in Go"));
+  facts.obstacle = Obstacle::kStatic;
+  EXPECT_EQ(finding(facts, "program").verdict, Verdict::kNote) << "it may only want to read files";
+  facts.mounts = {.way = NamespaceWay::kForbidden, .reason = "a reason"};
+  EXPECT_EQ(finding(facts, "device files").verdict, Verdict::kNote);
+  EXPECT_THAT(finding(facts, "device files").remedy, HasSubstr("a reason"));
+  EXPECT_EQ(finding(facts, "program").verdict, Verdict::kProblem);
 }
 
 TEST(ProgramJudgement, SaysWhyAFrameworkFallsBackToTcp) {

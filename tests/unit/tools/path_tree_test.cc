@@ -15,6 +15,7 @@
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
+#include "tools/command/device_files.h"
 #include "transport/wire/address.h"
 
 namespace urnic::tools {
@@ -45,7 +46,7 @@ class PathTree : public TemporaryEnvironment {
     EXPECT_EQ(pipe(ends), 0);
     const pid_t child = fork();
     if (child == 0) {
-      const bool made = make_path_tree(paths(), {device()}).has_value();
+      const bool made = make_path_tree(paths(), {{.config = device()}}).has_value();
       const pid_t grandchild = heir == nullptr ? 0 : fork();
       if (heir != nullptr && grandchild == 0) {
         pause();
@@ -67,7 +68,7 @@ class PathTree : public TemporaryEnvironment {
 };
 
 TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
-  const auto made = make_path_tree(paths(), {device()});
+  const auto made = make_path_tree(paths(), {{.config = device()}});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path tree = made.value();
   const fs::path port = tree / "sys/class/infiniband/urnic0/ports/1";
@@ -80,6 +81,49 @@ TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
   EXPECT_EQ(text(tree / "sys/class/infiniband/urnic0/node_guid"), "0000:0aff:fe4d:0001\n");
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/urnic0"));
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/uverbs0"));
+}
+
+TEST_F(PathTree, ShowsTheDeviceOnABusThatTheHostDoesNotHave) {
+  const auto made = make_path_tree(paths(), {{.config = device()}});
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path shown = fs::path(made.value()) / "sys/class/infiniband/urnic0";
+  EXPECT_EQ(fs::read_symlink(shown), "../../devices/pci7572:00/7572:00:00.0/infiniband/urnic0");
+  EXPECT_EQ(fs::read_symlink(shown / "device"), "../../../7572:00:00.0");
+  const fs::path card = fs::canonical(shown / "device");
+  EXPECT_EQ(card, fs::path(made.value()) / "sys/devices/pci7572:00/7572:00:00.0");
+  EXPECT_EQ(text(card / "vendor"), "0x7572\n");
+  EXPECT_EQ(text(card / "device"), "0x0001\n");
+  EXPECT_EQ(text(card / "class"), "0x020000\n");
+  EXPECT_EQ(text(card / "numa_node"), "-1\n");
+  EXPECT_THAT(text(card / "uevent"), testing::HasSubstr("PCI_SLOT_NAME=7572:00:00.0\n"));
+  EXPECT_EQ(text(shown / "ports/1/rate"), "40 Gb/sec (4X QDR)\n");
+  EXPECT_EQ(text(shown / "ports/1/cap_mask"), "0x04010000\n");
+}
+
+TEST(PciPlace, IsInADomainWithoutCards) {
+  const fs::path bus = fs::path(testing::TempDir()) / "urnic-bus";
+  fs::create_directories(bus / "7572:00:00.0");
+  fs::create_directories(bus / "7573:00:02.0");
+  fs::create_directories(bus / "0000:00:00.0");
+  EXPECT_EQ(PciPlace::choose(1, bus).address(), "7574:00:01.0");
+  fs::remove_all(bus);
+  EXPECT_EQ(PciPlace::choose(0, bus).address(), "7572:00:00.0") << "no such folder";
+}
+
+TEST_F(PathTree, HasCountersOfItsOwnOrSharesThemWithOthers) {
+  const auto own = make_path_tree(paths(), {{.config = device()}});
+  ASSERT_TRUE(own) << own.error().message;
+  const char* const counter = "sys/class/infiniband/urnic0/ports/1/counters/port_xmit_packets";
+  EXPECT_EQ(text(fs::path(own.value()) / counter), "0\n");
+  const fs::path shared = folder() + "/shared";
+  fs::create_directories(shared / "counters");
+  std::ofstream(shared / "counters/port_xmit_packets") << "17\n";
+  const auto first = make_path_tree(paths() + "1", {{.config = device(), .shared_counters = shared}});
+  const auto second = make_path_tree(paths() + "2", {{.config = device(), .shared_counters = shared}});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(text(fs::path(first.value()) / counter), "17\n") << "counted before";
+  EXPECT_TRUE(fs::equivalent(fs::path(first.value()) / counter, fs::path(second.value()) / counter));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(fs::path(first.value()) / counter)));
 }
 
 std::set<std::string> names_in(const fs::path& folder) {
@@ -95,7 +139,7 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
   ASSERT_TRUE(options);
   config.congestion = options.value().choice;
   config.congestion_notifications = options.value().notifications;
-  const auto made = make_path_tree(paths(), {config});
+  const auto made = make_path_tree(paths(), {{.config = config}});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
   EXPECT_EQ(
@@ -117,7 +161,7 @@ TEST_F(PathTree, ShowsTheParametersOfCongestionControl) {
 TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn:clamp_tgt_rate_after_time_inc=0").value().choice;
-  const auto made = make_path_tree(paths(), {config});
+  const auto made = make_path_tree(paths(), {{.config = config}});
   ASSERT_TRUE(made) << made.error().message;
   const fs::path params = fs::path(made.value()) / "sys/kernel/debug/mlx5/urnic0/cc_params";
   EXPECT_EQ(
@@ -138,27 +182,28 @@ TEST_F(PathTree, ShowsTheParametersUnderTheNamesOfMainlineLinuxToo) {
 }
 
 // As sysfs has them: what may not be written has no mode for it, which is what the preloaded library goes by.
-TEST_F(PathTree, LetsOnlyTheParametersOfCongestionControlBeWritten) {
+TEST_F(PathTree, LetsOnlyTheParametersBeWritten) {
   nic::DeviceConfig config = device();
   config.congestion = nic::parse_congestion("dcqcn").value().choice;
-  const auto made = make_path_tree(paths(), {config});
+  const auto made = make_path_tree(paths(), {{.config = config}});
   ASSERT_TRUE(made) << made.error().message;
   std::size_t writable = 0;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(made.value()) / "sys")) {
     if (!entry.is_regular_file()) continue;
-    const bool is_parameter = fs::canonical(entry.path()).string().find("/ecn/roce_") != std::string::npos;
+    const std::string path = fs::canonical(entry.path()).string();
+    const bool is_parameter = path.find("/ecn/roce_") != std::string::npos || path.ends_with("/lifespan");
     const fs::perms wanted = is_parameter ? fs::perms{0644} : fs::perms{0444};
     EXPECT_EQ(entry.status().permissions(), wanted) << entry.path();
     writable += is_parameter ? 1 : 0;
   }
-  EXPECT_EQ(writable, 2 * 19u) << "under both names";
+  EXPECT_EQ(writable, 2 * 19u + 1) << "under both names, and lifespan";
 }
 
 TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
   for (const char* const choice : {"none", "timely", "fixed:rate=5"}) {
     nic::DeviceConfig config = device();
     config.congestion = nic::parse_congestion(choice).value().choice;
-    const auto made = make_path_tree(paths(), {config});
+    const auto made = make_path_tree(paths(), {{.config = config}});
     ASSERT_TRUE(made);
     const fs::path ecn = fs::path(made.value()) / "sys/class/infiniband/urnic0/ecn";
     EXPECT_FALSE(fs::exists(ecn / "roce_rp")) << choice;
@@ -169,10 +214,10 @@ TEST_F(PathTree, ShowsNoParametersOfAControllerThatIsNotThere) {
 }
 
 TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
-  const auto first = make_path_tree(paths(), {device()});
+  const auto first = make_path_tree(paths(), {{.config = device()}});
   ASSERT_TRUE(first);
   fs::create_directories(fs::path(first.value()) / "sys/left");
-  const auto second = make_path_tree(paths(), {device()});
+  const auto second = make_path_tree(paths(), {{.config = device()}});
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_EQ(first.value(), second.value());
   EXPECT_FALSE(fs::exists(fs::path(second.value()) / "sys/left"));
@@ -181,20 +226,20 @@ TEST_F(PathTree, IsMadeAnewByTheSameProcess) {
 TEST_F(PathTree, IsRemovedByTheNextWhenItsProcessIsGone) {
   const fs::path left = tree_of(make_in_child());
   ASSERT_TRUE(fs::exists(left));
-  ASSERT_TRUE(make_path_tree(paths(), {device()}));
+  ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(PathTree, StaysWhileSomebodyLivesWhomItsProcessStarted) {
   pid_t heir = 0;
   const fs::path used = tree_of(make_in_child(&heir));
-  ASSERT_TRUE(make_path_tree(paths(), {device()}));
+  ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   EXPECT_TRUE(fs::exists(used / "sys"));
   kill(heir, SIGKILL);
   // It is no child of ours: its end is seen by its lock.
   for (int i = 0; i < 500 && fs::exists(used); ++i) {
     usleep(10'000);
-    ASSERT_TRUE(make_path_tree(paths(), {device()}));
+    ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   }
   EXPECT_FALSE(fs::exists(used));
 }
@@ -204,7 +249,7 @@ TEST_F(PathTree, IsItsOwnInEachPidNamespaceThatSharesTheFolder) {
   fs::create_directories(elsewhere);
   const auto lock = nic::LockFile::open((elsewhere / "lock").string(), nic::LockFile::Missing::kCreate);
   ASSERT_TRUE(lock && lock.value().try_lock());
-  const auto made = make_path_tree(paths(), {device()});
+  const auto made = make_path_tree(paths(), {{.config = device()}});
   ASSERT_TRUE(made);
   EXPECT_NE(made.value(), elsewhere.string());
   EXPECT_TRUE(fs::exists(elsewhere));
@@ -214,21 +259,21 @@ TEST_F(PathTree, IsRemovedByTheNextWhenItsPidNamespaceIsGone) {
   const fs::path left = tree_of(getpid(), 17);
   fs::create_directories(left);
   std::ofstream(left / "lock") << "";
-  ASSERT_TRUE(make_path_tree(paths(), {device()}));
+  ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   EXPECT_FALSE(fs::exists(left));
 }
 
 TEST_F(PathTree, LeavesAloneWhatIsNotATree) {
   fs::create_directories(fs::path(paths()) / "notes");
   fs::create_directories(fs::path(paths()) / "12x");
-  ASSERT_TRUE(make_path_tree(paths(), {device()}));
+  ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   EXPECT_TRUE(fs::exists(fs::path(paths()) / "notes"));
   EXPECT_TRUE(fs::exists(fs::path(paths()) / "12x"));
 }
 
 TEST_F(PathTree, SaysWhyItCannotBeMade) {
   std::ofstream(folder() + "/file") << "in the way";
-  const auto made = make_path_tree(folder() + "/file/paths", {device()});
+  const auto made = make_path_tree(folder() + "/file/paths", {{.config = device()}});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, ::testing::HasSubstr("file"));
 }

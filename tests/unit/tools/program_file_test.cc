@@ -54,6 +54,32 @@ TEST_F(ProgramFile, IsStaticWithoutADynamicLinker) {
   EXPECT_EQ(find_obstacle(file(elf({PT_LOAD, PT_DYNAMIC}))), Obstacle::kStatic) << "a static PIE";
 }
 
+TEST_F(ProgramFile, IsInGoWithTheNoteOfItsLinker) {
+  // Namesz, descsz, type, the name padded to four bytes, the build ID; after a note of another linker.
+  const auto note = [](std::uint32_t type, const std::string& name, const std::string& text) {
+    std::string bytes;
+    for (const std::uint32_t word :
+         {static_cast<std::uint32_t>(name.size()), static_cast<std::uint32_t>(text.size()), type}) {
+      bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
+    }
+    for (const std::string& part : {name, text}) {
+      bytes += part;
+      bytes.append((4 - part.size() % 4) % 4, '\0');
+    }
+    return bytes;
+  };
+  const std::string gnu = note(3, std::string("GNU\0", 4), "12345678901234567890");
+  const std::string go = note(4, std::string("Go\0", 3), "an ID");
+  EXPECT_TRUE(is_go_program(file(elf({PT_LOAD, PT_NOTE}, gnu + go))));
+  EXPECT_FALSE(is_go_program(file(elf({PT_LOAD, PT_NOTE}, gnu))));
+  EXPECT_FALSE(is_go_program(file(elf({PT_LOAD, PT_NOTE}, gnu + go.substr(0, 13)))));
+  EXPECT_FALSE(is_go_program(file(elf({PT_LOAD, PT_LOAD}, go)))) << "no note";
+  EXPECT_FALSE(is_go_program("/proc/self/exe"));
+  EXPECT_TRUE(calls_kernel_itself(file(elf({PT_LOAD, PT_LOAD})))) << "static";
+  EXPECT_FALSE(calls_kernel_itself(file(dynamic(kGlibcsLinker))));
+  EXPECT_TRUE(calls_kernel_itself(file(dynamic("/lib/ld-musl-x86_64.so.1"))));
+}
+
 TEST_F(ProgramFile, HasNoObstacleWhenItIsSomethingElse) {
   for (const std::string& bytes : {std::string(), std::string("#!/bin/sh\n"), std::string("\177ELF"),
                                    elf({PT_LOAD, PT_LOAD}).substr(0, sizeof(Elf64_Ehdr) + 10),

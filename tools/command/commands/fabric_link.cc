@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "nic/diagnostics/link_request.h"
+#include "nic/diagnostics/status_request.h"
 #include "nic/host/port_spec.h"
 #include "tools/inspection/stat/processes.h"
 #include "transport/wire/address.h"
@@ -52,7 +52,7 @@ Result<void, Error> set_fabric_link(const std::string& fabric, const std::string
   }
   const auto answer = tell_process(owner->socket, is_up ? nic::kLinkUp : nic::kLinkDown);
   if (!answer) return failure(answer.error());
-  if (answer.value() == nic::kLinkDone) return success();
+  if (answer.value() == nic::kDone) return success();
   return failure(Error{.code = EIO, .message = answer.value()});
 }
 

@@ -4,14 +4,19 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "drivers/fault/fault_spec.h"
 #include "nic/congestion/choice_text.h"
+#include "nic/host/host_files.h"
 #include "nic/host/port_spec.h"
 #include "nic/recovery_text.h"
 #include "tools/command/console.h"
+#include "tools/command/files_choice.h"
 #include "tools/command/launch.h"
 #include "tools/command/path_tree.h"
 #include "tools/runtime/loader/loader_environment.h"
@@ -90,6 +95,15 @@ number of a port is given, only one process can have the device at a time.
 Addresses that are not given come from a network that the fabric draws when its first program comes, 10.64.0.0/24 to
 10.127.255.0/24: port 0 has number 1. Two fabrics have different ones; on a vhost wire they are 10.77.0.1 and 10.77.0.2.
 
+Files (--files WAY): programs find the device below /sys/class/infiniband, /sys/devices,
+/sys/class/infiniband_verbs and /dev/infiniband, with its counters, as they find the kernel's devices.
+  preload    the functions of the C library lead there: for all programs that use it, and what those start
+  namespace  mounts in a mount namespace of the program's own: for whatever reads files, static programs and
+             Go as well, and what those start. With CAP_SYS_ADMIN nothing else changes. Without, it is a user
+             namespace, too: sudo does not work in it. Counters are up to a second old
+  auto       namespace for a static program and one in Go, where the system allows it ('urnic doctor' says
+             whether); otherwise preload. The default
+
 Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD,
 URNIC_PATHS (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_DEVICES, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC,
@@ -111,13 +125,28 @@ auto accepted_by(Parser parse) {
   };
 }
 
-/// Leads the program to files that show the device where the kernel would.
-Result<void, Error> show_device_files(const std::string& dropin,
-                                      const std::vector<verbs_api::NicEnvironment>& environments) {
+/// Where the counters of that device are that all programs of the user share, with the NIC; empty: there are
+/// none.
+Result<std::string, Error> shared_counters(const verbs_api::NicEnvironment& environment) {
+  if (environment.port.kind != nic::PortSpec::Kind::kHost) return std::string();
+  const auto files = nic::host_switch_files();
+  if (!files) return files.error();
+  const std::string name =
+      environment.port.is_each ? environment.host.interface + ".counters" : std::string("counters");
+  return std::filesystem::path(files.value().lock).replace_extension(name).string();
+}
+
+/// Leads the program to files that show the devices where the kernel would; the folder that has them.
+Result<std::string, Error> show_device_files(const std::string& dropin,
+                                             const std::vector<verbs_api::NicEnvironment>& environments) {
   const auto folder = nic::private_folder();
   if (!folder) return folder.error();
-  std::vector<nic::DeviceConfig> devices;
-  for (const verbs_api::NicEnvironment& each : environments) devices.push_back(each.device);
+  std::vector<TreeDevice> devices;
+  for (const verbs_api::NicEnvironment& each : environments) {
+    auto counters = shared_counters(each);
+    if (!counters) return counters.error();
+    devices.push_back({.config = each.device, .shared_counters = std::move(counters.value())});
+  }
   const auto tree = make_path_tree(folder.value() + "/paths", devices);
   if (!tree) return tree.error();
   setenv("URNIC_PATHS", tree.value().c_str(), 1);
@@ -127,10 +156,26 @@ Result<void, Error> show_device_files(const std::string& dropin,
   put_first("LD_PRELOAD", is_one_word ? dropin + "/liburnic_paths.so" : "liburnic_paths.so");
   // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.
   put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
-  return success();
+  return tree.value();
 }
 
-int run(const std::vector<std::string>& program) {
+/// Says what keeps the program from the device, or from its files.
+void complain_of_obstacle(const std::string& program, const std::optional<std::filesystem::path>& file,
+                          bool has_mounts, const std::string& why_no_mounts, bool is_verbose) {
+  if (!file) return;
+  const std::filesystem::path loaded = script_interpreter(*file).value_or(*file);
+  const Obstacle obstacle = find_obstacle(loaded);
+  const bool is_go = is_go_program(loaded);
+  if (is_verbose && has_mounts) complain(program + ": sees the device's files by mounts of its own");
+  if (is_verbose && !why_no_mounts.empty()) {
+    complain(fmt::format("{}: cannot see the device's files: {}", program, why_no_mounts));
+  }
+  // A Go program without the C library does not want the device, but what files say of it.
+  const bool has_what_it_wants = has_mounts && is_go && obstacle == Obstacle::kStatic;
+  if (obstacle != Obstacle::kNone && !has_what_it_wants) complain(describe(obstacle, program));
+}
+
+int run(const std::vector<std::string>& program, FilesBy files_by) {
   if (program.empty()) {
     complain("run: which program? Write it after '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
     return kExitUsage;
@@ -151,14 +196,15 @@ int run(const std::vector<std::string>& program) {
     return fail(exported.error());
   }
   lead_to_dropin(folder.value());
-  if (const auto shown = show_device_files(folder.value(), environments.value()); !shown) {
-    return fail(shown.error());
-  }
-  if (const auto file = find_program(program[0])) {
-    const Obstacle obstacle = find_obstacle(script_interpreter(*file).value_or(*file));
-    if (obstacle != Obstacle::kNone) complain(describe(obstacle, program[0]));
-  }
-  if (environments.value().front().verbose) {
+  const bool is_verbose = environments.value().front().verbose;
+  const auto tree = show_device_files(folder.value(), environments.value());
+  if (!tree) return fail(tree.error());
+  const auto file = find_program(program[0]);
+  std::string why_no_mounts;
+  const auto has_mounts = show_files(files_by, file, tree.value(), why_no_mounts);
+  if (!has_mounts) return fail(has_mounts.error());
+  complain_of_obstacle(program[0], file, has_mounts.value(), why_no_mounts, is_verbose);
+  if (is_verbose) {
     for (const verbs_api::NicEnvironment& each : environments.value()) complain(describe(each.device));
   }
   return execute(program);
@@ -229,7 +275,15 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "Say on stderr why a work request failed or was refused");
   command->add_flag_callback(
       "-v,--verbose", [] { setenv("URNIC_VERBOSE", "1", 1); }, "Say on stderr what happens");
-  command->callback([&invocation] { invocation.exit_code = run(invocation.program); });
+  const auto files = std::make_shared<std::string>("auto");
+  command
+      ->add_option("--files", *files,
+                   "How the program sees the device's files below /sys and /dev: see below; auto by default")
+      ->check(CLI::IsMember({"auto", "preload", "namespace"}))
+      ->type_name("auto|preload|namespace");
+  command->callback([&invocation, files] {
+    invocation.exit_code = run(invocation.program, parse_files_by(*files).value_or(FilesBy::kAuto));
+  });
 }
 
 }  // namespace urnic::tools

@@ -229,6 +229,7 @@ HostFacts read_host_facts(const Result<std::string, Error>& dropin, const std::s
   load_dropin(dropin, facts);
   read_runtime_folder(facts);
   facts.system_calls = probe_system_calls();
+  facts.mounts = probe_mount_namespace();
   const fs::path group = control_group(root);
   facts.available_memory =
       smaller(available_memory_of(text_of(root / "proc/meminfo")), memory_left_in(group));

@@ -9,6 +9,7 @@
 
 #include "nic/host/udp_port_holders.h"
 #include "tools/inspection/doctor/system_call_probes.h"
+#include "tools/runtime/mounts/mount_namespace.h"
 #include "transport/result.h"
 
 namespace urnic::tools {
@@ -46,6 +47,7 @@ struct HostFacts {
   std::string runtime_folder;  ///< where sockets and locks are
   std::string runtime_folder_error;
   std::vector<ProbedSystemCall> system_calls;
+  NamespaceProbe mounts;  ///< whether programs may have mounts of their own
 
   std::optional<std::uint64_t> available_memory;  ///< bytes, of the machine and of our control group
   std::optional<std::uint64_t> shm_bytes;         ///< size of /dev/shm

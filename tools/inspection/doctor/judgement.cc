@@ -50,6 +50,21 @@ Finding judge_runtime_folder(const HostFacts& facts) {
                  "same for all");
 }
 
+Finding judge_files(const HostFacts& facts) {
+  const std::string preload = "by functions of the C library (preload)";
+  switch (facts.mounts.way) {
+    case NamespaceWay::kPlain:
+      return good("device files", preload + "; for static programs and Go by mounts of their own");
+    case NamespaceWay::kUser:
+      return good("device files",
+                  preload + "; for static programs and Go by mounts in a user namespace of their own");
+    case NamespaceWay::kForbidden:
+      break;
+  }
+  return note("device files", fmt::format("{}; mounts are not possible: {}", preload, facts.mounts.reason),
+              "static programs and programs in Go do not see the device below /sys and /dev");
+}
+
 void judge_system_calls(const HostFacts& facts, std::vector<Finding>& findings) {
   bool all_work = true;
   for (const ProbedSystemCall& call : facts.system_calls) {
@@ -317,6 +332,7 @@ Finding judge(const PathFacts& facts) {
 std::vector<Finding> judge(const HostFacts& facts) {
   std::vector<Finding> findings{judge_dropin(facts), judge_runtime_folder(facts)};
   judge_system_calls(facts, findings);
+  findings.push_back(judge_files(facts));
   for (const auto judge_one : {judge_memory, judge_shm, judge_locked_memory, judge_cores, judge_clock,
                                judge_processor, judge_rdma_devices, judge_roce_port, judge_firewall,
                                judge_gid_index, judge_host_gids, judge_raw_sockets}) {

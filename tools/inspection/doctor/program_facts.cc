@@ -86,6 +86,7 @@ ProgramFacts read_program_facts(const std::string& program, const std::string& d
   ProgramFacts facts{.program = program,
                      .file = {},
                      .interpreter = {},
+                     .mounts = {},
                      .libraries = {},
                      .error = {},
                      .dropin = dropin + "/libibverbs.so.1",
@@ -95,6 +96,9 @@ ProgramFacts read_program_facts(const std::string& program, const std::string& d
   facts.interpreter = script_interpreter(facts.file).value_or("");
   const fs::path& loaded = facts.interpreter.empty() ? facts.file : facts.interpreter;
   facts.obstacle = find_obstacle(loaded);
+  facts.is_go = is_go_program(loaded);
+  facts.calls_kernel_itself = calls_kernel_itself(loaded);
+  if (facts.calls_kernel_itself) facts.mounts = probe_mount_namespace();
   if (facts.obstacle != Obstacle::kNone) return facts;
   const auto linker = dynamic_linker(loaded);
   facts.is_program = linker.has_value();

@@ -8,6 +8,7 @@
 
 #include "tools/runtime/loader/loaded_libraries.h"
 #include "tools/runtime/loader/program_file.h"
+#include "tools/runtime/mounts/mount_namespace.h"
 
 namespace urnic::tools {
 
@@ -36,6 +37,9 @@ struct ProgramFacts {
   std::filesystem::path file;         ///< empty: there is no such program
   std::filesystem::path interpreter;  ///< of a script: what runs it, and what the rest is about
   Obstacle obstacle = Obstacle::kNone;
+  bool calls_kernel_itself = false;  ///< see program_file.h
+  bool is_go = false;
+  NamespaceProbe mounts;   ///< whether it may have mounts of its own; read only where it needs them
   bool is_program = true;  ///< false: neither a script nor a 64-bit ELF program
   std::vector<LoadedLibrary> libraries;
   std::string error;   ///< the dynamic linker cannot load the program

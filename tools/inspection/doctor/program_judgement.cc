@@ -19,6 +19,10 @@ Finding judge_file(const ProgramFacts& facts) {
   const std::string file = facts.file.string();
   const std::string what =
       facts.interpreter.empty() ? file : fmt::format("{}, a script for {}", file, facts.interpreter.string());
+  const bool may_want_files_only = facts.is_go && facts.obstacle == Obstacle::kStatic;
+  if (may_want_files_only && facts.mounts.way != NamespaceWay::kForbidden) {
+    return note("program", what, describe(facts.obstacle, facts.program));
+  }
   if (facts.obstacle != Obstacle::kNone) {
     const std::string& concerned = facts.interpreter.empty() ? facts.program : facts.interpreter.string();
     return problem("program", what, describe(facts.obstacle, concerned));
@@ -32,6 +36,22 @@ Finding judge_file(const ProgramFacts& facts) {
                    "it does not start without urnic either, or a library of it is for another system");
   }
   return good("program", what);
+}
+
+Finding judge_files(const ProgramFacts& facts) {
+  if (!facts.calls_kernel_itself) return good("device files", "by functions of the C library (preload)");
+  const std::string why = facts.is_go ? "as programs in Go call the kernel themselves"
+                                      : "as it has no C library that 'urnic run' could lead";
+  switch (facts.mounts.way) {
+    case NamespaceWay::kPlain:
+      return good("device files", "by mounts of its own, " + why);
+    case NamespaceWay::kUser:
+      return good("device files", "by mounts in a user namespace of its own, " + why);
+    case NamespaceWay::kForbidden:
+      break;
+  }
+  return note("device files", "not seen, " + why,
+              "it would need mounts of its own, which are not possible: " + facts.mounts.reason);
 }
 
 Finding judge_libibverbs(const ProgramFacts& facts) {
@@ -91,7 +111,9 @@ Finding judge_framework(const FrameworkFacts& facts, const std::string& dropin) 
 
 std::vector<Finding> judge(const ProgramFacts& facts) {
   std::vector<Finding> findings{judge_file(facts)};
-  if (findings.front().verdict == Verdict::kProblem) return findings;
+  const bool has_files = !facts.file.empty() && facts.is_program && facts.error.empty();
+  if (has_files) findings.push_back(judge_files(facts));
+  if (findings.front().verdict == Verdict::kProblem || facts.obstacle != Obstacle::kNone) return findings;
   findings.push_back(judge_libibverbs(facts));
   if (const LoadedLibrary* const library = find_library(facts.libraries, "librdmacm")) {
     findings.push_back(good("librdmacm", library->path.empty() ? "not found" : library->path.string()));

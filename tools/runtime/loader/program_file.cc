@@ -28,7 +28,31 @@ constexpr std::size_t kLongestFirstLine = 256;
 
 struct ElfProgram {
   std::string linker;  ///< empty: statically linked
+  bool is_go = false;  ///< has the note with a build ID that Go's linker writes
 };
+
+/// More than the notes of any program take.
+constexpr std::uint64_t kMostNotes = 65536;
+
+/// Whether one of the notes in a segment is by Go: its name is "Go" and its type 4.
+bool has_go_note(std::ifstream& stream, const Elf64_Phdr& segment) {
+  constexpr std::uint32_t kGoBuildId = 4;
+  constexpr std::string_view kGo("Go\0", 3);
+  std::string notes(std::min(segment.p_filesz, kMostNotes), '\0');
+  stream.seekg(static_cast<std::streamoff>(segment.p_offset));
+  if (!stream.read(notes.data(), static_cast<std::streamsize>(notes.size()))) return false;
+  const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
+  for (std::uint64_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
+    Elf64_Nhdr note{};
+    std::memcpy(&note, notes.data() + at, sizeof note);
+    at += sizeof note;
+    const bool is_go = note.n_type == kGoBuildId && note.n_namesz > 0 && at + note.n_namesz <= notes.size() &&
+                       std::string_view(notes).substr(at, kGo.size()) == kGo;
+    if (is_go) return true;
+    at += padded(note.n_namesz) + padded(note.n_descsz);
+  }
+  return false;
+}
 
 /// Nothing for what is no 64-bit ELF program.
 std::optional<ElfProgram> read_program(const std::filesystem::path& file) {
@@ -40,18 +64,21 @@ std::optional<ElfProgram> read_program(const std::filesystem::path& file) {
       elf.e_ident[EI_CLASS] != ELFCLASS64 || (elf.e_type != ET_EXEC && elf.e_type != ET_DYN)) {
     return std::nullopt;
   }
+  ElfProgram program;
   for (std::uint64_t i = 0; i < elf.e_phnum; ++i) {
     Elf64_Phdr segment{};
     if (!read_at(stream, elf.e_phoff + i * elf.e_phentsize, segment)) return std::nullopt;
+    if (segment.p_type == PT_NOTE && has_go_note(stream, segment)) program.is_go = true;
+    stream.clear();
     if (segment.p_type != PT_INTERP) continue;
     std::string linker(std::min<std::uint64_t>(segment.p_filesz, PATH_MAX), '\0');
     stream.seekg(static_cast<std::streamoff>(segment.p_offset));
     if (!stream.read(linker.data(), static_cast<std::streamsize>(linker.size()))) return std::nullopt;
     linker = linker.c_str();
     if (linker.empty()) return std::nullopt;
-    return ElfProgram{.linker = linker};
+    program.linker = linker;
   }
-  return ElfProgram{};
+  return program;
 }
 
 /// Whether the kernel runs it with AT_SECURE, as secure_getenv(3) has it.
@@ -109,6 +136,11 @@ std::optional<std::filesystem::path> dynamic_linker(const std::filesystem::path&
   return program->linker;
 }
 
+bool is_go_program(const std::filesystem::path& file) {
+  const auto program = read_program(file);
+  return program && program->is_go;
+}
+
 Obstacle find_obstacle(const std::filesystem::path& file) {
   const auto program = read_program(file);
   if (!program) return Obstacle::kNone;
@@ -119,14 +151,19 @@ Obstacle find_obstacle(const std::filesystem::path& file) {
   return has_more_rights(file) ? Obstacle::kPrivileged : Obstacle::kNone;
 }
 
+bool calls_kernel_itself(const std::filesystem::path& file) {
+  const Obstacle obstacle = find_obstacle(file);
+  return obstacle == Obstacle::kStatic || obstacle == Obstacle::kOtherLinker || is_go_program(file);
+}
+
 std::string describe(Obstacle obstacle, const std::string& program) {
   switch (obstacle) {
     case Obstacle::kNone:
       return "";
     case Obstacle::kStatic:
       return program +
-             " is statically linked: it does not load urnic's libibverbs and sees no device of urnic; "
-             "programs that it starts may. Link it dynamically to use the device";
+             " is statically linked: it does not load urnic's libibverbs and sees no device of urnic, only "
+             "its files; programs that it starts may. Link it dynamically to use the device";
     case Obstacle::kOtherLinker:
       return program +
              " has another dynamic linker than glibc's, musl's perhaps: it cannot load urnic's libibverbs. "

@@ -34,6 +34,13 @@ enum class Obstacle : std::uint8_t {
 /// kNone, too, for what is no ELF program or cannot be read.
 Obstacle find_obstacle(const std::filesystem::path& file);
 
+/// Whether the file is a Go program.
+bool is_go_program(const std::filesystem::path& file);
+
+/// Whether the program in it reads files by functions that no preloaded library can take: it has no C
+/// library, or another than glibc, or it is in Go, which calls the kernel itself also beside the C library.
+bool calls_kernel_itself(const std::filesystem::path& file);
+
 /// What that means and what to do, as a sentence about `program`, for a person; empty for kNone.
 std::string describe(Obstacle obstacle, const std::string& program);
 

@@ -1,13 +1,13 @@
-// Shows programs the files of an RDMA device that the kernel would show them: a program that looks below the
-// folders in the table gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
-// path_tree.h).
+// Shows programs the files of an RDMA device that the kernel would show them: a program that looks at a path
+// of shown_path.h gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
+// device_files.h).
 //
 // Some programs look there without asking libibverbs: UCX takes no device without a node in /dev/infiniband,
 // NCCL wants to know the types of GIDs. This library has to be preloaded, because plugins find the C library
-// before anything that they bring along.
-#include <dirent.h>
+// before anything that they bring along. Here are the functions of one path; listing.cc has those that list
+// folders, walk.cc those that walk through trees.
 #include <fcntl.h>
-#include <limits.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -15,69 +15,15 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 
-#include "tools/runtime/paths/as_given.h"
 #include "tools/runtime/paths/next_function.h"
 #include "tools/runtime/paths/private_folder.h"
 #include "tools/runtime/paths/rdma_cm_node.h"
+#include "tools/runtime/paths/shown_path.h"
 
 namespace urnic::paths {
 namespace {
-
-constexpr const char* kFolders[] = {"/sys/class/infiniband", "/sys/class/infiniband_verbs",
-                                    "/sys/kernel/debug/mlx5", "/dev/infiniband"};
-
-/// A path as the program gives it, and the one that it gets.
-class Redirected {
- public:
-  explicit Redirected(const char* program_path) : path_(as_given(program_path)) {
-    const char* const path = path_;
-    if (path == nullptr || path[0] != '/' || private_folder() == nullptr) return;
-    for (const char* const folder : kFolders) {
-      const size_t length = strlen(folder);
-      const bool is_inside =
-          strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
-      if (!is_inside) continue;
-      // A path that does not fit stays as it is: it does not exist.
-      const int written = snprintf(changed_, sizeof(changed_), "%s%s", private_folder(), path);
-      if (written > 0 && static_cast<size_t>(written) < sizeof(changed_)) path_ = changed_;
-      is_sysfs_ = strncmp(path, "/sys/", 5) == 0;
-      return;
-    }
-  }
-  Redirected(const Redirected&) = delete;
-  Redirected& operator=(const Redirected&) = delete;
-
-  operator const char*() const { return path_; }
-
-  /// What opening a file of the device below /sys comes to. Sysfs lets not even root open a file for writing
-  /// that has no mode for it, and makes no new one, where plain files would. What is written is the whole
-  /// value there, and so it is here: the old one goes. A program that reads and writes through one descriptor
-  /// would mix the two, and is refused.
-  bool permits(int& flags) const {
-    if (!is_sysfs_ || (flags & O_ACCMODE) == O_RDONLY) return true;
-    if ((flags & O_ACCMODE) == O_RDWR && (flags & O_TRUNC) == 0) return false;
-    flags = (flags & ~O_APPEND) | O_TRUNC;
-    return is_writable();
-  }
-  /// The same of fopen(3).
-  bool permits(const char* program_mode) const {
-    const char* const mode = as_given(program_mode);
-    if (!is_sysfs_ || mode == nullptr || (mode[0] == 'r' && strchr(mode, '+') == nullptr)) return true;
-    return mode[0] == 'w' && is_writable();
-  }
-
- private:
-  bool is_writable() const {
-    struct stat status;
-    return stat(path_, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & S_IWUSR) != 0;
-  }
-
-  const char* path_;
-  bool is_sysfs_ = false;
-  char changed_[PATH_MAX];
-};
 
 /// The third argument of open(2), which is there only when a file may be made.
 mode_t mode_in(int flags, va_list arguments) {
@@ -96,10 +42,11 @@ int refuse() {
 
 using urnic::paths::is_rdma_cm_node;
 using urnic::paths::mode_in;
+using urnic::paths::move_to_shown;
 using urnic::paths::next;
 using urnic::paths::open_rdma_cm_node;
-using urnic::paths::Redirected;
 using urnic::paths::refuse;
+using urnic::paths::ShownPath;
 
 /// A function of one path, whose other arguments are passed on.
 #define REDIRECT(result, name, parameters, ...)                   \
@@ -116,7 +63,7 @@ using urnic::paths::refuse;
     const mode_t mode = mode_in(flags, arguments);                         \
     va_end(arguments);                                                     \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
-    const Redirected there(path);                                          \
+    const ShownPath there(path);                                           \
     if (!there.permits(flags)) return refuse();                            \
     return original(there, flags, mode);                                   \
   }
@@ -128,7 +75,7 @@ using urnic::paths::refuse;
     const mode_t mode = mode_in(flags, arguments);                              \
     va_end(arguments);                                                          \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);                 \
-    const Redirected there(path);                                               \
+    const ShownPath there(folder, path);                                        \
     if (!there.permits(flags)) return refuse();                                 \
     return original(folder, there, flags, mode);                                \
   }
@@ -137,7 +84,7 @@ using urnic::paths::refuse;
   EXPORT int name(const char* path, int flags) {                      \
     static auto* const original = next<int(const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);       \
-    const Redirected there(path);                                     \
+    const ShownPath there(path);                                      \
     if (!there.permits(flags)) return refuse();                       \
     return original(there, flags);                                    \
   }
@@ -145,7 +92,7 @@ using urnic::paths::refuse;
   EXPORT int name(int folder, const char* path, int flags) {               \
     static auto* const original = next<int(int, const char*, int)>(#name); \
     if (is_rdma_cm_node(path)) return open_rdma_cm_node(flags);            \
-    const Redirected there(path);                                          \
+    const ShownPath there(folder, path);                                   \
     if (!there.permits(flags)) return refuse();                            \
     return original(folder, there, flags);                                 \
   }
@@ -153,7 +100,7 @@ using urnic::paths::refuse;
 #define REDIRECT_FOPEN(name)                                                    \
   EXPORT FILE* name(const char* path, const char* mode) {                       \
     static auto* const original = next<FILE*(const char*, const char*)>(#name); \
-    const Redirected there(path);                                               \
+    const ShownPath there(path);                                                \
     if (there.permits(mode)) return original(there, mode);                      \
     refuse();                                                                   \
     return nullptr;                                                             \
@@ -170,35 +117,69 @@ REDIRECT_OPENAT_2(__openat_2)
 REDIRECT_OPENAT_2(__openat64_2)
 REDIRECT_FOPEN(fopen)
 REDIRECT_FOPEN(fopen64)
-REDIRECT(DIR*, opendir, (const char* path), Redirected(path))
-REDIRECT(int, access, (const char* path, int mode), Redirected(path), mode)
-REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, Redirected(path), mode,
-         flags)
-REDIRECT(int, euidaccess, (const char* path, int mode), Redirected(path), mode)
-REDIRECT(int, stat, (const char* path, struct stat* to), Redirected(path), to)
-REDIRECT(int, stat64, (const char* path, struct stat64* to), Redirected(path), to)
-REDIRECT(int, lstat, (const char* path, struct stat* to), Redirected(path), to)
-REDIRECT(int, lstat64, (const char* path, struct stat64* to), Redirected(path), to)
-REDIRECT(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, Redirected(path),
-         to, flags)
+REDIRECT(int, access, (const char* path, int mode), ShownPath(path), mode)
+REDIRECT(int, faccessat, (int folder, const char* path, int mode, int flags), folder, ShownPath(folder, path),
+         mode, flags)
+REDIRECT(int, euidaccess, (const char* path, int mode), ShownPath(path), mode)
+REDIRECT(int, eaccess, (const char* path, int mode), ShownPath(path), mode)
+REDIRECT(int, stat, (const char* path, struct stat* to), ShownPath(path), to)
+REDIRECT(int, stat64, (const char* path, struct stat64* to), ShownPath(path), to)
+REDIRECT(int, lstat, (const char* path, struct stat* to), ShownPath(path), to)
+REDIRECT(int, lstat64, (const char* path, struct stat64* to), ShownPath(path), to)
+REDIRECT(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder,
+         ShownPath(folder, path), to, flags)
 REDIRECT(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder,
-         Redirected(path), to, flags)
+         ShownPath(folder, path), to, flags)
 REDIRECT(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
-         Redirected(path), flags, mask, to)
-REDIRECT(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path),
+         ShownPath(folder, path), flags, mask, to)
+REDIRECT(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t size), ShownPath(path),
          name, to, size)
-REDIRECT(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t size), Redirected(path),
+REDIRECT(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t size), ShownPath(path),
          name, to, size)
-REDIRECT(ssize_t, listxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
-REDIRECT(ssize_t, llistxattr, (const char* path, char* to, size_t size), Redirected(path), to, size)
-REDIRECT(ssize_t, readlink, (const char* path, char* to, size_t size), Redirected(path), to, size)
-REDIRECT(ssize_t, readlinkat, (int folder, const char* path, char* to, size_t size), folder, Redirected(path),
-         to, size)
-REDIRECT(char*, realpath, (const char* path, char* to), Redirected(path), to)
-REDIRECT(char*, __realpath_chk, (const char* path, char* to, size_t size), Redirected(path), to, size)
-REDIRECT(char*, canonicalize_file_name, (const char* path), Redirected(path))
+REDIRECT(ssize_t, listxattr, (const char* path, char* to, size_t size), ShownPath(path), to, size)
+REDIRECT(ssize_t, llistxattr, (const char* path, char* to, size_t size), ShownPath(path), to, size)
+REDIRECT(ssize_t, readlink, (const char* path, char* to, size_t size), ShownPath(path), to, size)
+REDIRECT(ssize_t, __readlink_chk, (const char* path, char* to, size_t size, size_t room), ShownPath(path), to,
+         size, room)
+REDIRECT(ssize_t, readlinkat, (int folder, const char* path, char* to, size_t size), folder,
+         ShownPath(folder, path), to, size)
+REDIRECT(ssize_t, __readlinkat_chk, (int folder, const char* path, char* to, size_t size, size_t room),
+         folder, ShownPath(folder, path), to, size, room)
+REDIRECT(int, inotify_add_watch, (int watch, const char* path, uint32_t mask), watch, ShownPath(path), mask)
 // What stat was before glibc 2.33, in programs from then.
-REDIRECT(int, __xstat, (int version, const char* path, struct stat* to), version, Redirected(path), to)
-REDIRECT(int, __xstat64, (int version, const char* path, struct stat64* to), version, Redirected(path), to)
-REDIRECT(int, __lxstat, (int version, const char* path, struct stat* to), version, Redirected(path), to)
-REDIRECT(int, __lxstat64, (int version, const char* path, struct stat64* to), version, Redirected(path), to)
+REDIRECT(int, __xstat, (int version, const char* path, struct stat* to), version, ShownPath(path), to)
+REDIRECT(int, __xstat64, (int version, const char* path, struct stat64* to), version, ShownPath(path), to)
+REDIRECT(int, __lxstat, (int version, const char* path, struct stat* to), version, ShownPath(path), to)
+REDIRECT(int, __lxstat64, (int version, const char* path, struct stat64* to), version, ShownPath(path), to)
+REDIRECT(int, __fxstatat, (int version, int folder, const char* path, struct stat* to, int flags), version,
+         folder, ShownPath(folder, path), to, flags)
+REDIRECT(int, __fxstatat64, (int version, int folder, const char* path, struct stat64* to, int flags),
+         version, folder, ShownPath(folder, path), to, flags)
+
+// --- For `urnic run` inside of `urnic run` ---
+
+EXPORT void urnic_paths_show_nothing() {
+  urnic::paths::shows_nothing.store(true);
+}
+
+// --- A path that the kernel says ---
+
+/// A function that goes to a path and may return one.
+#define REDIRECT_TO_PATH(name, parameters, ...)                   \
+  EXPORT char* name parameters {                                  \
+    static auto* const original = next<char * parameters>(#name); \
+    return move_to_shown(original(__VA_ARGS__));                  \
+  }
+
+REDIRECT_TO_PATH(realpath, (const char* path, char* to), ShownPath(path), to)
+REDIRECT_TO_PATH(__realpath_chk, (const char* path, char* to, size_t size), ShownPath(path), to, size)
+REDIRECT_TO_PATH(canonicalize_file_name, (const char* path), ShownPath(path))
+
+// --- The working folder ---
+
+REDIRECT(int, chdir, (const char* path), ShownPath(path))
+REDIRECT_TO_PATH(getcwd, (char* to, size_t size), to, size)
+REDIRECT_TO_PATH(__getcwd_chk, (char* to, size_t size, size_t room), to, size, room)
+REDIRECT_TO_PATH(getwd, (char* to), to)
+REDIRECT_TO_PATH(__getwd_chk, (char* to, size_t room), to, room)
+REDIRECT_TO_PATH(get_current_dir_name, (), )

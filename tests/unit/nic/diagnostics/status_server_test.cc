@@ -60,8 +60,8 @@ class StatusServerTest : public ::testing::Test {
 
 TEST_F(StatusServerTest, SaysTheDocumentToEveryoneWhoAsks) {
   int times = 0;
-  const auto server =
-      StatusServer::start([&times](std::string_view) { return "document " + std::to_string(++times); });
+  const auto server = StatusServer::start(
+      {.answer = [&times](std::string_view) { return "document " + std::to_string(++times); }});
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "document 1");
   EXPECT_EQ(read_all(connect_to_it()), "document 2");
@@ -71,13 +71,13 @@ TEST_F(StatusServerTest, FitsHoweverLongTheFolderIs) {
   const std::string deep = folder_ + "/" + std::string(120, 'x');
   std::filesystem::create_directory(deep);
   setenv("XDG_RUNTIME_DIR", deep.c_str(), 1);
-  const auto server = StatusServer::start([](std::string_view) { return std::string("here"); });
+  const auto server = StatusServer::start({.answer = [](std::string_view) { return std::string("here"); }});
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "here");
 }
 
 TEST_F(StatusServerTest, RemovesItsSocketWhenItEnds) {
-  auto server = StatusServer::start([](std::string_view) { return std::string(); });
+  auto server = StatusServer::start({.answer = [](std::string_view) { return std::string(); }});
   ASSERT_TRUE(server);
   EXPECT_TRUE(std::filesystem::exists(socket_path()));
   server.value().reset();
@@ -92,7 +92,7 @@ TEST_F(StatusServerTest, TakesThePlaceOfASocketThatADeadProcessLeft) {
   ASSERT_EQ(bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   close(dead);
   ASSERT_EQ(connect_to_it(), -1);
-  const auto server = StatusServer::start([](std::string_view) { return std::string("alive"); });
+  const auto server = StatusServer::start({.answer = [](std::string_view) { return std::string("alive"); }});
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "alive");
 }
@@ -111,7 +111,7 @@ TEST_F(StatusServerTest, RemovesTheSocketsOfDeadProcessesAndNoOthers) {
   close(bound("status.4712.17"));
   close(bound("pair.sock"));
   std::ofstream(folder_ + "/urnic/status.4713.17") << "a file";
-  const auto server = StatusServer::start([](std::string_view) { return std::string(); });
+  const auto server = StatusServer::start({.answer = [](std::string_view) { return std::string(); }});
   ASSERT_TRUE(server);
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/urnic")) {
@@ -123,7 +123,8 @@ TEST_F(StatusServerTest, RemovesTheSocketsOfDeadProcessesAndNoOthers) {
 }
 
 TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {
-  const auto server = StatusServer::start([](std::string_view) { return std::string(8 << 20, 'x'); });
+  const auto server =
+      StatusServer::start({.answer = [](std::string_view) { return std::string(8 << 20, 'x'); }});
   ASSERT_TRUE(server);
   const int sleeper = connect_to_it();
   const auto begin = steady_clock::now();
@@ -133,7 +134,7 @@ TEST_F(StatusServerTest, GivesUpAReaderThatDoesNotReadAndServesTheNext) {
 }
 
 TEST_F(StatusServerTest, EndsAtOnceInTheMiddleOfServing) {
-  auto server = StatusServer::start([](std::string_view) { return std::string(8 << 20, 'x'); });
+  auto server = StatusServer::start({.answer = [](std::string_view) { return std::string(8 << 20, 'x'); }});
   ASSERT_TRUE(server);
   const int sleeper = connect_to_it();
   char byte = 0;
@@ -146,10 +147,10 @@ TEST_F(StatusServerTest, EndsAtOnceInTheMiddleOfServing) {
 
 TEST_F(StatusServerTest, SurvivesReadersThatLeaveAndADocumentThatCannotBeMade) {
   int times = 0;
-  const auto server = StatusServer::start([&times](std::string_view) -> std::string {
+  const auto server = StatusServer::start({.answer = [&times](std::string_view) -> std::string {
     if (++times == 1) throw std::bad_alloc();
     return std::string(1 << 20, 'x');
-  });
+  }});
   ASSERT_TRUE(server);
   EXPECT_EQ(read_all(connect_to_it()), "");
   close(connect_to_it());  // SIGPIPE would end the process
@@ -157,7 +158,7 @@ TEST_F(StatusServerTest, SurvivesReadersThatLeaveAndADocumentThatCannotBeMade) {
 }
 
 TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
-  auto server = StatusServer::start([](std::string_view) { return std::string("parent"); });
+  auto server = StatusServer::start({.answer = [](std::string_view) { return std::string("parent"); }});
   ASSERT_TRUE(server);
   int go[2];
   ASSERT_EQ(pipe(go), 0);
@@ -182,7 +183,7 @@ TEST_F(StatusServerTest, RefusesWhoConnectsAfterTheParentDiedAndAChildLives) {
 TEST_F(StatusServerTest, SaysWhyNobodyCanAsk) {
   std::filesystem::create_directory(folder_ + "/urnic");
   chmod((folder_ + "/urnic").c_str(), 0755);
-  const auto server = StatusServer::start([](std::string_view) { return std::string(); });
+  const auto server = StatusServer::start({.answer = [](std::string_view) { return std::string(); }});
   ASSERT_FALSE(server);
   EXPECT_NE(server.error().message.find("open to other users"), std::string::npos) << server.error().message;
 }

@@ -1,0 +1,16 @@
+// What another program of the user may ask of a NIC, at its StatusServer. The empty request is for a snapshot.
+#pragma once
+
+#include <string_view>
+
+namespace urnic::nic {
+
+/// To take the NIC's link down, and up again.
+inline constexpr std::string_view kLinkDown = "link down";
+inline constexpr std::string_view kLinkUp = "link up";
+/// To write down what the NIC has counted (counter_files.h).
+inline constexpr std::string_view kWriteCounters = "counters";
+/// The answer to a request that was carried out; any other is a reason, for a person.
+inline constexpr std::string_view kDone = "done";
+
+}  // namespace urnic::nic
