@@ -32,6 +32,8 @@ struct QueuePairSnapshot {
   std::uint8_t rnr_retry = 0;                 ///< and of progress.rnr_retries_used; 7: no limit (fact 37)
   std::uint8_t ack_timeout = 0;               ///< code: 4.096 us x 2^code; 0 never times out (fact 36)
   std::uint32_t path_mtu = 0;                 ///< bytes
+  std::optional<std::uint32_t> domain{};      ///< the number of its protection domain, if it is in one
+  std::optional<std::uint32_t> srq{};         ///< the number of the shared receive queue that it takes from
   transport::Time timer = transport::kNever;  ///< when the transport's timer runs out that is next
 };
 

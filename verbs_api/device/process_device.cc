@@ -23,6 +23,7 @@
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/event_delivery.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/device/list_objects.h"
 
 namespace urnic::verbs_api {
 
@@ -56,6 +57,7 @@ ProcessDevice::ProcessDevice() {
           part->abandon_in_child();
           part->mutex().unlock();
         }
+        instance().objects_.forget_contexts();
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
         instance().mutex_.unlock();
@@ -135,6 +137,7 @@ std::optional<ProcessDevice::Importable> ProcessDevice::find(const DescriptorIde
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
+  objects_.add_context(context.context);
   let_others_watch();
   let_others_set_parameters();
   follow_the_host();
@@ -151,7 +154,11 @@ void ProcessDevice::watch() {
 void ProcessDevice::let_others_watch() {
   if (made_->status != nullptr) return;
   nic::Device& device = *made_->device;
-  auto started = nic::StatusServer::start([&device] { return nic::to_json(nic::take_snapshot(device)); });
+  auto started = nic::StatusServer::start([&device] {
+    nic::DeviceSnapshot snapshot = nic::take_snapshot(device);
+    list_objects(snapshot.objects);
+    return nic::to_json(snapshot);
+  });
   if (started) {
     made_->status = std::move(started.value());
   } else if (made_->environment.verbose) {
@@ -238,6 +245,7 @@ void ProcessDevice::add(PartOfProcess& part) {
 void ProcessDevice::remove(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.erase(&context);
+  objects_.remove_context(context.context);
 }
 
 void ProcessDevice::keep(Context& context) {
