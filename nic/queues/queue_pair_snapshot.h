@@ -20,8 +20,8 @@ struct QueuePairSnapshot {
   transport::QpState state = transport::QpState::kReset;
   transport::QpNumber peer_qp{};      ///< 0 without a peer, which datagrams have not
   transport::wire::Gid peer{};        ///< unspecified without a peer
-  transport::Psn send_psn;            ///< the next one to be sent
-  transport::Psn receive_psn;         ///< the next one expected
+  transport::Psn send_psn{};          ///< the next one to be sent
+  transport::Psn receive_psn{};       ///< the next one expected
   std::uint32_t msn = 0;              ///< requests completed as a responder, 24 bits
   std::uint32_t sends_posted = 0;     ///< work requests that are not complete
   std::uint32_t receives_posted = 0;  ///< in a queue of its own; 0 if it shares one
