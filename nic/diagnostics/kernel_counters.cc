@@ -75,8 +75,9 @@ std::span<const KernelCounter> kernel_counters() {
 std::uint64_t value_of(const KernelCounter& counter, const CounterValues& values) {
   std::uint64_t sum = 0;
   for (const auto& [name, value] : values) {
-    if (std::find(counter.sources.begin(), counter.sources.end(), name) != counter.sources.end())
-      sum += value;
+    const bool is_source =
+        std::find(counter.sources.begin(), counter.sources.end(), name) != counter.sources.end();
+    if (is_source) sum += value;
   }
   return sum / counter.unit;
 }

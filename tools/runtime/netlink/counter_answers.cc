@@ -59,12 +59,12 @@ std::optional<Failure> Conversation::counters_get() {
 /// Queue pairs with counters of their own: there are none. Of regions the kernel tells the number, and what a
 /// driver counts of them; this one counts nothing.
 std::optional<Failure> Conversation::counters_dump() {
-  const auto kind = attributes_.u32(RDMA_NLDEV_ATTR_STAT_RES);
+  const std::uint32_t kind = attributes_.u32(RDMA_NLDEV_ATTR_STAT_RES).value_or(0);
   const Device* const device =
       attributes_.has(RDMA_NLDEV_ATTR_PORT_INDEX) ? device_of_named_port() : named_device();
-  const bool is_known = kind == RDMA_NLDEV_ATTR_RES_QP || kind == RDMA_NLDEV_ATTR_RES_MR;
-  if (device == nullptr || !is_known) return Failure{EINVAL};
+  if (device == nullptr) return Failure{EINVAL};
   if (kind == RDMA_NLDEV_ATTR_RES_QP) return std::nullopt;
+  if (kind != RDMA_NLDEV_ATTR_RES_MR) return Failure{EINVAL};
   const ResourceKind& regions = resource_kind_of(RDMA_NLDEV_CMD_RES_MR_GET);
   std::vector<Resource> numbers;
   for (const Resource& region : resources_of(regions, device->name, processes())) {

@@ -224,8 +224,9 @@ int Sockets::connect_to_answers(int fd) {
     answers_inode_ = status.st_ino;
     sockaddr_nl any{};
     any.nl_family = AF_NETLINK;
-    if (system_call::bind(answers_fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0)
+    if (system_call::bind(answers_fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0) {
       return errno;
+    }
   }
   sockaddr_nl ours{};
   ours.nl_family = AF_NETLINK;
