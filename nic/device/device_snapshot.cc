@@ -54,6 +54,31 @@ std::vector<rdma_cm::IdSnapshot> all_ids(Engine& engine) {
   return all;
 }
 
+/// Slots of the table of regions, of which most may be empty.
+constexpr std::size_t kRegionSlotsAtOnce = 1024;
+
+std::vector<ProgramObjects::MemoryRegion> all_regions(Engine& engine) {
+  std::vector<ProgramObjects::MemoryRegion> all;
+  std::vector<ProgramObjects::MemoryRegion> some;
+  some.reserve(kRegionSlotsAtOnce);
+  bool is_more = true;
+  for (std::size_t first = 0; is_more; first += kRegionSlotsAtOnce) {
+    some.clear();
+    {
+      const std::lock_guard guard(engine);
+      is_more = engine.tables().memory.for_each_region_in(first, kRegionSlotsAtOnce,
+                                                          [&some](const MemoryRegion& region) {
+                                                            some.push_back({.key = region.key,
+                                                                            .address = region.address,
+                                                                            .length = region.length,
+                                                                            .domain = to_integer(region.pd)});
+                                                          });
+    }
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 DeviceSnapshot take_snapshot(Device& device) {
@@ -75,7 +100,9 @@ DeviceSnapshot take_snapshot(Device& device) {
                           .memory_windows = objects.memory_windows,
                           .counters = {},
                           .queue_pairs = all_queue_pairs(device.engine()),
-                          .ids = all_ids(device.engine())};
+                          .ids = all_ids(device.engine()),
+                          .objects = {}};
+  snapshot.objects.memory_regions = all_regions(device.engine());
   for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
     if (const auto gid = device.gids().at(i)) snapshot.gids.push_back(*gid);
   }

@@ -59,6 +59,11 @@ constexpr KernelCounter kCounters[] = {
     {"hw_counters/rp_cnp_handled", {"rp_cnp_handled"}},
     {"hw_counters/rp_cnp_ignored", {"rp_cnp_ignored"}},
     {"hw_counters/rx_icrc_encapsulated", {"rx_icrc_encapsulated"}},
+    // EFA's, which monitors of traffic read (rdmatop).
+    {"hw_counters/rx_bytes", {"rcvd_bytes"}},
+    {"hw_counters/rx_pkts", {"rcvd_pkts"}},
+    {"hw_counters/tx_bytes", {"sent_bytes"}},
+    {"hw_counters/tx_pkts", {"sent_pkts"}},
 };
 
 }  // namespace

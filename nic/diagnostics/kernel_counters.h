@@ -17,10 +17,10 @@ struct KernelCounter {
   std::uint64_t unit = 1;                   ///< what the sum is divided by
 };
 
-/// counters/ are those that mlx5 answers on Ethernet ports (fact 54; InfiniBand's PortCounters),
-/// hw_counters/ the ones of rdma_rxe and mlx5 that this NIC counts, under both their names. A counter that
-/// the NIC does not have, such as roce_adp_retrans or port_xmit_wait, has no file. Those without sources are
-/// about things that a NIC of software does not have: symbols, a virtual lane 15, credits of a link layer.
+/// counters/ are those that mlx5 answers on Ethernet ports (fact 54; InfiniBand's PortCounters), hw_counters/
+/// the ones of rdma_rxe, mlx5 and EFA that this NIC counts, under all their names. A counter that the NIC
+/// does not have, such as roce_adp_retrans or port_xmit_wait, has no file. Those without sources are about
+/// things that a NIC of software does not have: symbols, a virtual lane 15, credits of a link layer.
 std::span<const KernelCounter> kernel_counters();
 
 /// Device::all_counters().

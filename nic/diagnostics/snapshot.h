@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "nic/diagnostics/program_objects.h"
 #include "nic/queues/queue_pair_snapshot.h"
 #include "nic/rdma_cm/id_snapshot.h"
 #include "transport/wire/address.h"
@@ -30,6 +31,7 @@ struct DeviceSnapshot {
   std::vector<std::pair<std::string, std::uint64_t>> counters;  ///< all of Device::all_counters()
   std::vector<QueuePairSnapshot> queue_pairs;                   ///< in no particular order
   std::vector<rdma_cm::IdSnapshot> ids;                         ///< of rdma_cm, by number
+  ProgramObjects objects{};                                     ///< take_snapshot() knows the regions only
 };
 
 }  // namespace urnic::nic

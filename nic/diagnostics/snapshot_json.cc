@@ -48,6 +48,8 @@ Json json_of(const QueuePairSnapshot& qp) {
           {"ack_timeout", qp.ack_timeout},
           {"retries", progress.retries},
           {"rnr_waits", progress.rnr_waits},
+          {"protection_domain", qp.domain ? Json(*qp.domain) : Json()},
+          {"shared_receive_queue", qp.srq ? Json(*qp.srq) : Json()},
           {"congestion", qp.congestion ? json_of(*qp.congestion) : Json()}};
 }
 
@@ -69,6 +71,36 @@ Json json_of(const rdma_cm::IdSnapshot& id) {
           {"qp", qp(id.qp)},
           {"peer_qp", qp(id.peer_qp)},
           {"backlog_left", id.state == rdma_cm::IdState::kListen ? Json(id.backlog) : Json()}};
+}
+
+Json json_of(const ProgramObjects& objects) {
+  Json domains = Json::array();
+  for (const auto& one : objects.protection_domains) {
+    domains.push_back({{"number", one.number}, {"context", one.context}, {"users", one.users}});
+  }
+  Json queues = Json::array();
+  for (const auto& one : objects.completion_queues) {
+    queues.push_back(
+        {{"number", one.number}, {"context", one.context}, {"capacity", one.capacity}, {"users", one.users}});
+  }
+  Json shared = Json::array();
+  for (const auto& one : objects.shared_receive_queues) {
+    shared.push_back({{"number", one.number},
+                      {"protection_domain", one.domain},
+                      {"completion_queue", one.completion_queue ? Json(*one.completion_queue) : Json()}});
+  }
+  Json regions = Json::array();
+  for (const auto& one : objects.memory_regions) {
+    regions.push_back({{"key", one.key},
+                       {"address", one.address},
+                       {"length", one.length},
+                       {"protection_domain", one.domain}});
+  }
+  return {{"contexts", objects.contexts},
+          {"protection_domains", std::move(domains)},
+          {"completion_queues", std::move(queues)},
+          {"shared_receive_queues", std::move(shared)},
+          {"memory_regions", std::move(regions)}};
 }
 
 }  // namespace
@@ -99,7 +131,8 @@ std::string to_json(const DeviceSnapshot& snapshot) {
                     {"memory_windows", snapshot.memory_windows},
                     {"counters", std::move(counters)},
                     {"queue_pairs", std::move(queue_pairs)},
-                    {"rdma_cm_ids", std::move(ids)}};
+                    {"rdma_cm_ids", std::move(ids)},
+                    {"objects", json_of(snapshot.objects)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -48,6 +48,15 @@ class MemoryTable final : public transport::Dma {
   /// What the key's slot holds now, for a person to be told.
   KeyFacts facts_of(std::uint32_t key) const;
   std::uint32_t region_count() const { return region_count_; }
+  /// Calls `visit` with each region in `count` slots from the slot `first` on. False: there are no more slots
+  /// after those.
+  template <typename Visit>
+  bool for_each_region_in(std::size_t first, std::size_t count, Visit visit) const {
+    for (std::size_t i = first; i < slots_.size() && i < first + count; ++i) {
+      if (slots_[i].kind == Kind::kRegion) visit(slots_[i].range);
+    }
+    return first + count < slots_.size();
+  }
 
   /// Adds a window that is not bound and gives it a key; ENOMEM when the table is full.
   Result<std::uint32_t, Error> add_window(WindowType type, transport::PdId pd);

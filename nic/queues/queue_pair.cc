@@ -494,6 +494,8 @@ QueuePairSnapshot QueuePair::snapshot() const {
           .rnr_retry = config.rnr_retry,
           .ack_timeout = config.ack_timeout,
           .path_mtu = bytes(config.path_mtu),
+          .domain = attributes_.pd != nullptr ? std::optional(to_integer(attributes_.pd->id)) : std::nullopt,
+          .srq = attributes_.srq != nullptr ? std::optional(attributes_.srq->number()) : std::nullopt,
           .timer = endpoint_->next_timeout()};
 }
 

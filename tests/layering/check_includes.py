@@ -96,6 +96,8 @@ ALLOWED = {
     "tools/runtime/loader": {"tools/runtime/loader", "transport"},
     "tools/runtime/audit": {"tools/runtime/audit"},
     "tools/runtime/mounts": {"tools/runtime/mounts", "nic", "transport"},
+    # Answers what the kernel would be asked about devices, out of what processes say.
+    "tools/runtime/netlink": {"tools/runtime/netlink", "tools/inspection/stat", "nic", "transport"},
     # What measures, and programs such as users have, include nothing of the product.
     "tools/development": {"tools/development"},
     "tools/deployment": {"tools/deployment"},
@@ -182,7 +184,8 @@ NOT_OF_THE_PRODUCT = "tools/teaching/lab"
 # Headers of others, and where they may be seen.
 EXCLUSIVE = (
     (re.compile(r"rte_"), ("drivers/dpdk",), "DPDK"),
-    (re.compile(r"(infiniband|rdma)/"), ("verbs_api",), "libibverbs"),
+    (re.compile(r"rdma/rdma_netlink\.h$"), ("tools/runtime/netlink",), "RDMA netlink"),
+    (re.compile(r"(infiniband|rdma)/(?!rdma_netlink\.h$)"), ("verbs_api",), "libibverbs"),
     (re.compile(r"pcap"), ("tools/conformance/check",), "libpcap"),
 )
 # The transport knows no clock, no thread, no chance and does no I/O.

@@ -13,6 +13,18 @@ std::vector<const void*> ObjectRegistry::all_of(const ibv_context& context, Obje
   return found;
 }
 
+std::vector<std::uint32_t> ObjectRegistry::open_contexts(const ibv_device& device) const {
+  std::vector<std::uint32_t> numbers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [context, number] : contexts_) {
+      if (context->device == &device) numbers.push_back(number);
+    }
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
 bool ObjectRegistry::has_any_of(const ibv_context& context) const {
   const std::lock_guard lock(mutex_);
   return std::any_of(entries_.begin(), entries_.end(),

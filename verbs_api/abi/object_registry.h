@@ -144,6 +144,31 @@ class ObjectRegistry {
     return false;
   }
 
+  /// A context that is open from now on, and its number, until it is closed.
+  void add_context(const ibv_context& context) {
+    const std::lock_guard lock(mutex_);
+    contexts_.insert_or_assign(&context, ++last_context_);
+  }
+  void remove_context(const ibv_context& context) {
+    const std::lock_guard lock(mutex_);
+    contexts_.erase(&context);
+  }
+  /// In the child of a fork, with the mutex held: the contexts are the parent's.
+  void forget_contexts() { contexts_.clear(); }
+  /// The numbers of the open contexts of a device, in the order in which they were opened.
+  std::vector<std::uint32_t> open_contexts(const ibv_device& device) const;
+  /// Calls `visit` with the kind, the address and the number of the context of each object of the device's
+  /// open contexts, none of which a verb destroys meanwhile. Those that a verb is about to destroy are left out.
+  template <typename Visit>
+  void for_each(const ibv_device& device, Visit visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [object, entry] : entries_) {
+      const auto context = contexts_.find(entry.context);
+      const bool is_listed = context != contexts_.end() && context->first->device == &device;
+      if (is_listed && !entry.is_claimed) visit(entry.kind, object, context->second);
+    }
+  }
+
   /// Around a fork, so that the child finds it unlocked.
   std::mutex& mutex() { return mutex_; }
 
@@ -169,6 +194,8 @@ class ObjectRegistry {
 
   mutable std::mutex mutex_;
   std::unordered_map<const void*, Entry> entries_;
+  std::unordered_map<const ibv_context*, std::uint32_t> contexts_;
+  std::uint32_t last_context_ = 0;
 };
 
 /// The registry of this process.

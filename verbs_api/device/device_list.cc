@@ -38,7 +38,9 @@ void copy_text(std::span<char> to, const std::string& text) {
 constinit std::array<DeviceBlock, kMaxDevices> device_blocks{};
 constinit std::array<std::once_flag, kMaxDevices> are_filled;
 
-ibv_device& block_of(const nic::Device& nic) {
+}  // namespace
+
+ibv_device& device_of(const nic::Device& nic) {
   const unsigned number = nic.config().number;
   DeviceBlock& block = device_blocks[number];
   std::call_once(are_filled[number], [&nic, &block, number] {
@@ -55,8 +57,6 @@ ibv_device& block_of(const nic::Device& nic) {
   return block.device;
 }
 
-}  // namespace
-
 std::optional<unsigned> number_of(const ibv_device& device) {
   for (unsigned number = 0; number < kMaxDevices; ++number) {
     if (&device_blocks[number].device == &device) return number;
@@ -70,7 +70,7 @@ __be64 node_guid(const nic::Device& nic) {
 
 }  // namespace urnic::verbs_api
 
-using urnic::verbs_api::block_of;
+using urnic::verbs_api::device_of;
 using urnic::verbs_api::fail;
 using urnic::verbs_api::node_guid;
 using urnic::verbs_api::number_of;
@@ -89,7 +89,7 @@ ibv_device** ibv_get_device_list(int* num_devices) {
     // The devices and the null pointer after them.
     auto** const list = static_cast<ibv_device**>(std::calloc(count + 1, sizeof(ibv_device*)));
     if (list == nullptr) return fail(ENOMEM);
-    for (std::size_t i = 0; i < count; ++i) list[i] = &block_of(devices.value()[i]->nic());
+    for (std::size_t i = 0; i < count; ++i) list[i] = &device_of(devices.value()[i]->nic());
     if (num_devices != nullptr) *num_devices = static_cast<int>(count);
     return list;
   });

@@ -20,8 +20,10 @@
 #include "verbs_api/config/sysfs_text.h"
 #include "verbs_api/device/async_events.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/device_list.h"
 #include "verbs_api/device/event_delivery.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/device/list_objects.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -92,7 +94,11 @@ void ProcessDevice::write_counters() const {
 
 /// On the server's thread.
 std::string ProcessDevice::answer(std::string_view request) {
-  if (request.empty()) return nic::to_json(nic::take_snapshot(*nic_));
+  if (request.empty()) {
+    nic::DeviceSnapshot snapshot = nic::take_snapshot(*nic_);
+    list_objects(device_of(*nic_), snapshot.objects);
+    return nic::to_json(snapshot);
+  }
   if (request == nic::kLinkDown) return set_link(false);
   if (request == nic::kLinkUp) return set_link(true);
   if (request == nic::kWriteCounters) return std::string(nic::kDone);  // the server has had it done

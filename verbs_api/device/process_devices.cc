@@ -42,6 +42,7 @@ ProcessDevices::ProcessDevices() {
           part->abandon_in_child();
           part->mutex().unlock();
         }
+        instance().objects_.forget_contexts();
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
         instance().mutex_.unlock();
@@ -103,6 +104,7 @@ std::optional<ProcessDevices::Importable> ProcessDevices::find(const DescriptorI
 
 void ProcessDevices::add(Context& context) {
   const std::lock_guard lock(mutex_);
+  objects_.add_context(context.context);
   context.owner().add(context);
 }
 
@@ -120,6 +122,7 @@ void ProcessDevices::add(PartOfProcess& part) {
 void ProcessDevices::remove(Context& context) {
   const std::lock_guard lock(mutex_);
   for (const auto& device : devices_) device->remove(context);
+  objects_.remove_context(context.context);
 }
 
 void ProcessDevices::keep(Context& context) {

@@ -1,5 +1,6 @@
 #include "verbs_api/queues/cq.h"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -15,10 +16,21 @@
 
 namespace urnic::verbs_api {
 
+namespace {
+
+/// Of the process, as another of its contexts has none that is the same.
+std::uint32_t next_number() {
+  static std::atomic<std::uint32_t> last{0};
+  return ++last;
+}
+
+}  // namespace
+
 Cq::Cq(ibv_context& opened, ibv_comp_channel* notified, void* program_context) : ibv_cq_ex{} {
   context = &opened;
   channel = notified;
   cq_context = program_context;
+  handle = next_number();
   pthread_mutex_init(&mutex, nullptr);
   pthread_cond_init(&cond, nullptr);
 }

@@ -49,10 +49,35 @@ TEST(Snapshot, CountsRegionsAndWindowsUntilTheyAreGone) {
       device.register_memory(pair.a().pd(), memory, 64, 0, transport::Access::kNone).value();
   EXPECT_EQ(take_snapshot(device).memory_windows, 1u);
   EXPECT_EQ(take_snapshot(device).memory_regions, 2u);
+  const auto regions = take_snapshot(device).objects.memory_regions;
+  ASSERT_EQ(regions.size(), 2u);
+  const auto listed = std::find_if(regions.begin(), regions.end(),
+                                   [&region](const auto& one) { return one.key == region.key; });
+  ASSERT_NE(listed, regions.end());
+  EXPECT_EQ(listed->length, 64u);
+  EXPECT_EQ(listed->address, 0u);
+  EXPECT_EQ(listed->domain, to_integer(pair.a().pd().id));
   EXPECT_TRUE(device.deallocate_window(pair.a().pd(), window));
   EXPECT_TRUE(device.deregister_memory(pair.a().pd(), region.key));
   EXPECT_EQ(take_snapshot(device).memory_windows, 0u);
   EXPECT_EQ(take_snapshot(device).memory_regions, 1u);
+  EXPECT_EQ(take_snapshot(device).objects.memory_regions.size(), 1u);
+}
+
+TEST(Snapshot, ListsMoreRegionsThanItLooksAtAtOnce) {
+  DevicePair pair;
+  Device& device = pair.a().device();
+  std::byte memory[64];
+  std::vector<std::uint32_t> keys = {take_snapshot(device).objects.memory_regions.at(0).key};
+  for (int i = 0; i < 2500; ++i) {
+    keys.push_back(
+        device.register_memory(pair.a().pd(), memory, 64, 0, transport::Access::kNone).value().key);
+  }
+  std::vector<std::uint32_t> listed;
+  for (const auto& region : take_snapshot(device).objects.memory_regions) listed.push_back(region.key);
+  std::sort(keys.begin(), keys.end());
+  std::sort(listed.begin(), listed.end());
+  EXPECT_EQ(listed, keys);
 }
 
 TEST(Snapshot, SaysWhoAQueuePairTalksToAndHowFarItIs) {
@@ -76,6 +101,8 @@ TEST(Snapshot, SaysWhoAQueuePairTalksToAndHowFarItIs) {
   EXPECT_EQ(qp.path_mtu, 1024u);
   EXPECT_EQ(qp.sends_posted, 0u);
   EXPECT_EQ(qp.retry_count, 7u);
+  EXPECT_EQ(qp.domain, to_integer(pair.a().pd().id));
+  EXPECT_FALSE(qp.srq);
   EXPECT_EQ(b.queue_pairs[0].receive_psn, transport::Psn(101));
   EXPECT_EQ(b.queue_pairs[0].msn, 1u);
   EXPECT_EQ(b.queue_pairs[0].receives_posted, 1u);

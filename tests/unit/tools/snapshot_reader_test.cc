@@ -81,6 +81,16 @@ DeviceSnapshot example() {
                           .peer = ipv4({{10, 77, 0, 2}}, 40001),
                           .qp = transport::QpNumber{0x11},
                           .peer_qp = transport::QpNumber{0x12}});
+  snapshot.queue_pairs[0].domain = 7;
+  snapshot.queue_pairs[0].srq = 0x21;
+  snapshot.objects = {
+      .contexts = {1, 3},
+      .protection_domains = {{.number = 7, .context = 1, .users = 4}},
+      .completion_queues = {{.number = 2, .context = 3, .capacity = 127, .users = 2}},
+      .shared_receive_queues = {{.number = 0x21, .domain = 7},
+                                {.number = 0x22, .domain = 7, .completion_queue = 2}},
+      .memory_regions = {
+          {.key = 0xfffffffe, .address = ~std::uint64_t{0}, .length = std::uint64_t{1} << 40, .domain = 7}}};
   return snapshot;
 }
 
@@ -104,7 +114,11 @@ TEST(SnapshotReader, ReadsWhatTheHelpDocuments) {
     "queue_pairs":[{"number":17,"type":"XRC_TGT","state":"SQD","peer_qp":18,"peer_address":"fd00::2","send_psn":16777215,
     "receive_psn":0,"msn":1,"path_mtu":256,"sends_posted":2,"receives_posted":3,"packets_in_flight":4,"reads_in_flight":5,
     "waits_for_receiver":true,"retries_used":1,"retry_count":7,"rnr_retries_used":2,"rnr_retry":7,"ack_timeout":14,
-    "retries":6,"rnr_waits":8}],
+    "retries":6,"rnr_waits":8,"protection_domain":3,"shared_receive_queue":null}],
+    "objects":{"contexts":[4],"protection_domains":[{"number":3,"context":4,"users":1}],
+    "completion_queues":[{"number":5,"context":4,"capacity":15,"users":2}],
+    "shared_receive_queues":[{"number":6,"protection_domain":3,"completion_queue":5}],
+    "memory_regions":[{"key":4294967295,"address":4096,"length":18446744073709551615,"protection_domain":3}]},
     "rdma_cm_ids":[{"number":65534,"service":"UC","port_space":"IPOIB","state":"DISCONNECT","connection_state":"TIMEWAIT",
     "local_address":"fd00::1","local_port":65535,"peer_address":"fd00::2","peer_port":1,"qp":2,"peer_qp":16777215,
     "backlog_left":null},
@@ -117,6 +131,15 @@ TEST(SnapshotReader, ReadsWhatTheHelpDocuments) {
   EXPECT_EQ(snapshot.counters[0].second, ~std::uint64_t{0});
   const QueuePairSnapshot& qp = snapshot.queue_pairs.at(0);
   EXPECT_EQ(qp.type, nic::QpType::kXrcTarget);
+  EXPECT_EQ(qp.domain, 3u);
+  EXPECT_FALSE(qp.srq);
+  const nic::ProgramObjects& objects = snapshot.objects;
+  EXPECT_EQ(objects.contexts, std::vector<std::uint32_t>{4});
+  EXPECT_EQ(objects.protection_domains.at(0).users, 1u);
+  EXPECT_EQ(objects.completion_queues.at(0).capacity, 15u);
+  EXPECT_EQ(objects.shared_receive_queues.at(0).completion_queue, 5u);
+  EXPECT_EQ(objects.memory_regions.at(0).key, 0xffffffffu);
+  EXPECT_EQ(objects.memory_regions.at(0).length, ~std::uint64_t{0});
   EXPECT_EQ(qp.state, transport::QpState::kSqDrained);
   EXPECT_EQ(qp.peer, *Gid::parse("fd00::2"));
   EXPECT_EQ(qp.send_psn, transport::Psn(0xffffff));
@@ -232,6 +255,14 @@ TEST(SnapshotReader, NamesTheMemberThatIsNotAsItShouldBe) {
   expect("\"local_port\":7174", "\"local_port\":65536", "local_port");
   expect("\"peer_address\":\"10.77.0.2\",\"peer_port\"", "\"peer_address\":{},\"peer_port\"", "peer_address");
   expect("\"peer_qp\":18,\"backlog", "\"peer_qp\":16777216,\"backlog", "peer_qp");
+  expect("\"protection_domain\":7,\"shared", "\"protection_domain\":-7,\"shared", "protection_domain");
+  expect("\"contexts\":[1", "\"contexts\":[4294967296", "contexts");
+  expect("\"contexts\":[1", "\"contexts\":[\"one\"", "contexts");
+  expect("\"users\":4", "\"users\":4294967296", "users");
+  expect("\"capacity\":127", "\"capacity\":\"many\"", "capacity");
+  expect("\"completion_queues\":[", "\"completion_queues\":[[],", "completion_queues");
+  expect("\"key\":4294967294", "\"key\":4294967296", "key");
+  expect("\"objects\":{", "\"objects\":[],\"x\":{", "objects");
   expect("\"backlog_left\":1023", "\"backlog_left\":-1", "backlog_left");
 }
 

@@ -50,13 +50,17 @@ Counters that are zero are not shown.
                 RTR, RTS, SQD, SQE or ERR), peer_qp and peer_address (null without a peer), send_psn and receive_psn (the
                 next ones), msn, path_mtu, sends_posted, receives_posted, packets_in_flight, reads_in_flight,
                 waits_for_receiver, retries_used, retry_count, rnr_retries_used, rnr_retry (7: no limit), ack_timeout
-                (code), retries and rnr_waits (since RESET)
+                (code), retries and rnr_waits (since RESET), protection_domain, shared_receive_queue (or null)
     rdma_cm_ids an array, of objects with number, service (RC, UC, UD or XRC), port_space (TCP, UDP, IB or IPOIB), state
                 (IDLE, ADDR_BOUND, ADDR_QUERY, ADDR_RESOLVED, ROUTE_RESOLVED, LISTEN, CONNECT or DISCONNECT),
                 connection_state (REQ_SENT, REQ_RCVD, REP_SENT, REP_RCVD, ESTABLISHED, DREQ_SENT, DREQ_RCVD, TIMEWAIT,
                 SIDR_REQ_SENT, SIDR_REQ_RCVD or ANSWERED; null without a connection), local_address and local_port (null
                 before it is bound), peer_address and peer_port, qp and peer_qp (null before they are known),
                 backlog_left (null unless it listens); processes with an older urnic have none
+    objects     an object of arrays: contexts (numbers); protection_domains (number, context, users);
+                completion_queues (number, context, capacity, users); shared_receive_queues (number,
+                protection_domain, completion_queue: null unless for XRC); memory_regions (key, address,
+                length, protection_domain); processes with an older urnic have none
   errors      an array, of objects with socket, pid (or 0) and error, for processes that did not answer
 
 The processes are found by sockets in $XDG_RUNTIME_DIR/urnic, or /tmp/urnic-UID without: it must be the same for both.

@@ -23,8 +23,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr auto kPatience = std::chrono::seconds(2);
-/// More than 16,384 queue pairs take.
-constexpr std::size_t kLongestAnswer = 32u << 20;
+/// More than 16,384 queue pairs and 262,144 memory regions take.
+constexpr std::size_t kLongestAnswer = 64u << 20;
 
 class Descriptor {
  public:

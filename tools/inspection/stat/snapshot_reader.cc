@@ -151,7 +151,74 @@ nic::QueuePairSnapshot read_queue_pair(const json& object, std::string& wrong) {
       qp.congestion = read_controller(*state, wrong);
     }
   }
+  const auto optional_number = [&members](const char* name, std::optional<std::uint32_t>& to) {
+    if (members.has(name) && !members.is_null(name)) members.number(name, to.emplace());
+  };
+  optional_number("protection_domain", qp.domain);
+  optional_number("shared_receive_queue", qp.srq);
   return qp;
+}
+
+/// The objects of an array, each as `read` makes one of its members.
+template <typename Object, typename Read>
+void read_list(Members& members, const char* name, std::string& wrong, std::vector<Object>& to, Read read) {
+  const json* const list = members.find(name, json::value_t::array);
+  if (list == nullptr) return;
+  to.reserve(list->size());
+  for (const json& element : *list) {
+    if (!element.is_object()) {
+      members.complain(name);
+      return;
+    }
+    Members of_element(element, wrong);
+    read(of_element, to.emplace_back());
+  }
+}
+
+nic::ProgramObjects read_objects(const json& object, std::string& wrong) {
+  using nic::ProgramObjects;
+  Members members(object, wrong);
+  ProgramObjects objects;
+  if (const json* const contexts = members.find("contexts", json::value_t::array)) {
+    for (const json& number : *contexts) {
+      const bool fits = number.is_number_unsigned() &&
+                        number.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
+      if (!fits) {
+        members.complain("contexts");
+        break;
+      }
+      objects.contexts.push_back(number.get<std::uint32_t>());
+    }
+  }
+  read_list(members, "protection_domains", wrong, objects.protection_domains,
+            [](Members& of, ProgramObjects::ProtectionDomain& to) {
+              of.number("number", to.number);
+              of.number("context", to.context);
+              of.number("users", to.users);
+            });
+  read_list(members, "completion_queues", wrong, objects.completion_queues,
+            [](Members& of, ProgramObjects::CompletionQueue& to) {
+              of.number("number", to.number);
+              of.number("context", to.context);
+              of.number("capacity", to.capacity);
+              of.number("users", to.users);
+            });
+  read_list(members, "shared_receive_queues", wrong, objects.shared_receive_queues,
+            [](Members& of, ProgramObjects::SharedReceiveQueue& to) {
+              of.number("number", to.number);
+              of.number("protection_domain", to.domain);
+              if (!of.is_null("completion_queue")) {
+                of.number("completion_queue", to.completion_queue.emplace());
+              }
+            });
+  read_list(members, "memory_regions", wrong, objects.memory_regions,
+            [](Members& of, ProgramObjects::MemoryRegion& to) {
+              of.number("key", to.key);
+              of.number("address", to.address);
+              of.number("length", to.length);
+              of.number("protection_domain", to.domain);
+            });
+  return objects;
 }
 
 /// The family follows from the address; both members are null without one.
@@ -226,7 +293,12 @@ void read_arrays(Members& members, nic::DeviceSnapshot& snapshot, std::string& w
       snapshot.queue_pairs.push_back(read_queue_pair(qp, wrong));
     }
   }
-  // Programs that run with an older urnic have none.
+  // Programs that run with an older urnic have no objects, or no ids either.
+  if (members.has("objects")) {
+    if (const json* const objects = members.find("objects", json::value_t::object)) {
+      snapshot.objects = read_objects(*objects, wrong);
+    }
+  }
   if (!members.has("rdma_cm_ids")) return;
   if (const json* const ids = members.find("rdma_cm_ids", json::value_t::array)) {
     for (const json& id : *ids) {

@@ -21,6 +21,7 @@
 #include "tools/runtime/paths/as_given.h"
 #include "tools/runtime/paths/next_function.h"
 #include "tools/runtime/paths/private_folder.h"
+#include "tools/runtime/paths/rdma_netlink.h"
 
 namespace urnic::paths {
 namespace {
@@ -36,12 +37,6 @@ struct RdmaCm {
 
 /// Null until a channel is opened.
 std::atomic<const RdmaCm*> rdma_cm{nullptr};
-
-template <typename Function>
-bool find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
-  return function != nullptr;
-}
 
 /// Null when the program's libibverbs is another.
 const RdmaCm* find_rdma_cm() {
@@ -88,8 +83,28 @@ const Originals& original() {
 
 // --- What the node looks like ---
 
-/// The kernel's, if this host has it: librdmacm asks the kernel, and compares.
-dev_t device_number() {
+/// Whether it is a channel.
+bool is_ours(int descriptor) {
+  const RdmaCm* const functions = rdma_cm.load(std::memory_order_acquire);
+  return functions != nullptr && functions->owns(descriptor) != 0;
+}
+
+/// Returns `result` after making a character device of `shown` if it describes a channel.
+template <typename Stat>
+int show_node(int result, int descriptor, Stat* shown) {
+  if (result != 0 || !is_ours(descriptor)) return result;
+  constexpr mode_t kAllMayReadAndWrite = 0666;
+  shown->st_mode = S_IFCHR | kAllMayReadAndWrite;
+  const int before = errno;
+  shown->st_rdev = rdma_cm_device();
+  errno = before;
+  return result;
+}
+
+}  // namespace
+
+// librdmacm asks for it, the kernel or by netlink, and compares.
+dev_t rdma_cm_device() {
   constexpr unsigned kMiscellaneous = 10;
   constexpr unsigned kNoMinor = 255;
   static const dev_t number = [] {
@@ -109,26 +124,6 @@ dev_t device_number() {
   return number;
 }
 
-/// Whether it is a channel.
-bool is_ours(int descriptor) {
-  const RdmaCm* const functions = rdma_cm.load(std::memory_order_acquire);
-  return functions != nullptr && functions->owns(descriptor) != 0;
-}
-
-/// Returns `result` after making a character device of `shown` if it describes a channel.
-template <typename Stat>
-int show_node(int result, int descriptor, Stat* shown) {
-  if (result != 0 || !is_ours(descriptor)) return result;
-  constexpr mode_t kAllMayReadAndWrite = 0666;
-  shown->st_mode = S_IFCHR | kAllMayReadAndWrite;
-  const int before = errno;
-  shown->st_rdev = device_number();
-  errno = before;
-  return result;
-}
-
-}  // namespace
-
 bool is_rdma_cm_node(const char* program_path) {
   const char* const path = as_given(program_path);
   return private_folder() != nullptr && path != nullptr && strcmp(path, "/dev/infiniband/rdma_cm") == 0;
@@ -146,9 +141,11 @@ int open_rdma_cm_node(int flags) {
 
 }  // namespace urnic::paths
 
+using urnic::paths::close_rdma_netlink;
 using urnic::paths::original;
 using urnic::paths::rdma_cm;
 using urnic::paths::show_node;
+using urnic::paths::write_rdma_netlink;
 
 EXPORT ssize_t write(int descriptor, const void* bytes, size_t size) {
   if (const auto* const functions = rdma_cm.load(std::memory_order_acquire); functions != nullptr) {
@@ -156,6 +153,7 @@ EXPORT ssize_t write(int descriptor, const void* bytes, size_t size) {
     const ssize_t written = functions->write(descriptor, bytes, size, &handled);
     if (handled != 0) return written;
   }
+  if (ssize_t written = 0; write_rdma_netlink(descriptor, bytes, size, written)) return written;
   return original().write(descriptor, bytes, size);
 }
 
@@ -163,6 +161,7 @@ EXPORT int close(int descriptor) {
   if (const auto* const functions = rdma_cm.load(std::memory_order_acquire); functions != nullptr) {
     functions->close(descriptor);
   }
+  close_rdma_netlink(descriptor);
   return original().close(descriptor);
 }
 
