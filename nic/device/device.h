@@ -53,7 +53,11 @@ class Device {
   const DeviceConfig& config() const { return config_; }
   const GidTable& gids() const { return gids_; }
   /// The host whose addresses the NIC has: whether its link is up.
-  bool has_link() const { return has_link_.load(std::memory_order_relaxed); }
+  bool has_link() const {
+    return has_link_.load(std::memory_order_relaxed) && !is_link_held_down_.load(std::memory_order_relaxed);
+  }
+  /// From now on the link is down, or is the host's again. Packets pass as before.
+  void hold_link_down(bool is_held) { is_link_held_down_.store(is_held, std::memory_order_relaxed); }
 
   struct HostChange {
     bool gids = false;  ///< some came or went
@@ -117,6 +121,13 @@ class Device {
   /// bounded time the number goes on to acknowledge the peer's repeats, whose acknowledgement may have been
   /// lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
+  /// As when work of theirs has failed: the queue pairs of which `is_meant` is true go to ERR, where what was
+  /// posted completes as flushed. `is_meant` is called under the engine lock. Nothing happens to a queue pair
+  /// in RESET or ERR.
+  void fail_queue_pairs(const std::function<bool(const QueuePair& qp)>& is_meant);
+  /// The same for the queue pair that has completed a work request, which is said to have failed: its later
+  /// sends (or receives) that wait unpolled are flushed, too. Nothing happens if it is not there any more.
+  void fail_completed_work(transport::QpNumber number, bool is_receive);
 
   /// ENOMEM: too many, EINVAL: limits, or one of domain and completions without the other.
   Result<std::unique_ptr<SharedReceiveQueue>, Error> create_srq(const SrqCreateAttributes& attributes);
@@ -232,6 +243,7 @@ class Device {
   PortOpener open_port_;
   GidTable gids_;
   std::atomic<bool> has_link_{true};
+  std::atomic<bool> is_link_held_down_{false};
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
   std::atomic<bool> has_begun_{false};

@@ -152,7 +152,7 @@ Result<void, Error> export_environment(const verbs_api::NicEnvironment& environm
   set("URNIC_MTU", std::to_string(device.link_mtu));
   set("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
   set("URNIC_PORT", environment.port.to_string());
-  set("URNIC_FAULT", environment.fault);
+  set("URNIC_FAULT", environment.faults.to_string());
   set("URNIC_VERBOSE", environment.verbose ? "1" : "");
   set("URNIC_EXPLAIN", device.explain ? "1" : "");
   set(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");

@@ -300,7 +300,9 @@ Result<NicEnvironment, Error> read_environment() {
   NicEnvironment environment;
   environment.pcap_file = variable("URNIC_PCAP").value_or("");
   environment.record_file = variable("URNIC_RECORD").value_or("");
-  environment.fault = variable("URNIC_FAULT").value_or("");
+  const auto faults = read("URNIC_FAULT", FaultList::parse);
+  if (!faults) return faults.error();
+  environment.faults = faults.value().value_or(FaultList{});
   const auto icrc = read("URNIC_ICRC", parse_icrc);
   if (!icrc) return icrc.error();
   environment.has_icrc_always = icrc.value().value_or(false);

@@ -13,6 +13,7 @@
 
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_device.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -59,11 +60,13 @@ __be64 node_guid(const nic::Device& nic) {
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::node_guid;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::ProcessDevice;
 using urnic::verbs_api::report;
 using urnic::verbs_api::the_device;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
@@ -72,6 +75,7 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   return or_out_of_memory([&]() -> ibv_device** {
     const auto nic = ProcessDevice::instance().get();
     if (!nic) return fail(report(nic.error()));
+    if (const int error = injected_error(Verb::kGetDeviceList); error != 0) return fail(error);
     // The device and the null pointer after it.
     auto** const list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
     if (list == nullptr) return fail(ENOMEM);

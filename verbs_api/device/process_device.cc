@@ -37,6 +37,7 @@ ProcessDevice::ProcessDevice() {
       [] {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
+        instance().call_faults_.mutex().lock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
         nic::OwnDescriptors::lock();
@@ -45,6 +46,7 @@ ProcessDevice::ProcessDevice() {
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
+        instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
       },
@@ -56,6 +58,8 @@ ProcessDevice::ProcessDevice() {
           part->abandon_in_child();
           part->mutex().unlock();
         }
+        instance().call_faults_.abandon_in_child();
+        instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
         instance().mutex_.unlock();
@@ -64,6 +68,10 @@ ProcessDevice::ProcessDevice() {
 
 ObjectRegistry& objects() {
   return ProcessDevice::instance().objects();
+}
+
+CallFaults& call_faults() {
+  return ProcessDevice::instance().call_faults();
 }
 
 Result<nic::Device*, Error> ProcessDevice::get() {
@@ -79,6 +87,7 @@ Result<nic::Device*, Error> ProcessDevice::get() {
     auto made = make();
     if (!made) return made.error();
     made_ = std::move(made).value();
+    call_faults_.use(made_->environment.faults);
   }
   return made_->device.get();
 }
@@ -135,6 +144,7 @@ std::optional<ProcessDevice::Importable> ProcessDevice::find(const DescriptorIde
 void ProcessDevice::add(Context& context) {
   const std::lock_guard lock(mutex_);
   contexts_.insert(&context);
+  if (const auto started = call_faults_.start_clock(); !started) report(started.error());
   let_others_watch();
   let_others_set_parameters();
   follow_the_host();
@@ -230,6 +240,20 @@ void ProcessDevice::show_host() const {
   write("ports/1/phys_state", made_->device->has_link() ? "5: LinkUp" : "3: Disabled");
 }
 
+void ProcessDevice::tell_all(ibv_event_type event) {
+  const std::lock_guard lock(mutex_);
+  for (Context* const context : contexts_) context->async_events().push_port(event);
+}
+
+void ProcessDevice::hold_port_down(bool is_held) {
+  const std::lock_guard lock(mutex_);
+  if (made_ == nullptr) return;
+  made_->device->hold_link_down(is_held);
+  show_host();
+  const ibv_event_type event = is_held ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE;
+  for (Context* const context : contexts_) context->async_events().push_port(event);
+}
+
 void ProcessDevice::add(PartOfProcess& part) {
   const std::lock_guard lock(mutex_);
   parts_.push_back(&part);
@@ -261,6 +285,8 @@ void ProcessDevice::abandon_in_child() {
 }
 
 void ProcessDevice::on_exit() {
+  // Without the lock, which an event that is being raised may wait for.
+  for (const std::string& line : call_faults_.end()) report({.message = line});
   std::unique_ptr<Made> unused;
   const std::lock_guard lock(mutex_);
   if (made_ == nullptr) return;

@@ -22,6 +22,7 @@
 #include "verbs_api/device/part_of_process.h"
 #include "verbs_api/device/xrc_domains.h"
 #include "verbs_api/device/xrc_targets.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 
@@ -45,6 +46,13 @@ class ProcessDevice {
 
   /// What the program has, of whatever context.
   ObjectRegistry& objects() { return objects_; }
+
+  /// What the user wants to go wrong with calls; from get() on.
+  CallFaults& call_faults() { return call_faults_; }
+  /// Tells every open context of an event of the device or its port.
+  void tell_all(ibv_event_type event);
+  /// The port is down from now on, or as the host has it, and every open context is told.
+  void hold_port_down(bool is_held);
 
   /// From now on forks and the end of the process heed it. It is never destroyed.
   void add(PartOfProcess& part);
@@ -107,6 +115,7 @@ class ProcessDevice {
   std::unordered_set<Context*> contexts_;
   std::unordered_set<Context*> kept_;
   ObjectRegistry objects_;
+  CallFaults call_faults_;
   std::vector<PartOfProcess*> parts_;
   bool lost_by_fork_ = false;
 };

@@ -156,7 +156,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(device.vlan, 4094);
   EXPECT_EQ(environment.value().port.kind, Kind::kLoopback);
   EXPECT_EQ(environment.value().pcap_file, "frames.pcap");
-  EXPECT_EQ(environment.value().fault, "drop=1%");
+  EXPECT_EQ(environment.value().faults.frames, "drop=1%");
   EXPECT_EQ(device.recovery, transport::Recovery::kSelectiveRepeat);
   EXPECT_EQ(device.seed, 42u);
   EXPECT_EQ(device.progress, nic::ProgressMode::kThread);

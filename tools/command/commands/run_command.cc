@@ -17,6 +17,7 @@
 #include "tools/runtime/loader/program_file.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/config/environment_values.h"
+#include "verbs_api/fault/fault_list.h"
 
 namespace urnic::tools {
 namespace {
@@ -117,6 +118,15 @@ Result<void, Error> show_device_files(const std::string& dropin, const nic::Devi
   return success();
 }
 
+/// Faults of calls, and faults of frames.
+Result<verbs_api::FaultList, Error> parse_faults(std::string_view text) {
+  auto list = verbs_api::FaultList::parse(text);
+  if (!list || (list.value().frames.empty() && !text.empty())) return list;
+  const auto frames = drivers::FaultSpec::parse(list.value().frames);
+  if (!frames) return frames.error();
+  return list;
+}
+
 int run(const std::vector<std::string>& program) {
   if (program.empty()) {
     complain("run: which program? Write it after '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
@@ -185,8 +195,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, "
       "states, timers, why it sends again and what it drops; further processes in FILE.PROCESS")
       ->type_name("FILE");
-  add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
-      ->check(accepted_by(drivers::FaultSpec::parse))
+  add_variable("--fault", "URNIC_FAULT",
+               "Lose, repeat, reorder or damage frames, and let calls fail, see below")
+      ->check(accepted_by(parse_faults))
       ->type_name("SPEC");
   add_variable("--cc", "URNIC_CC", "How queue pairs slow down when the network is congested, see below")
       ->check(accepted_by(nic::parse_congestion))
