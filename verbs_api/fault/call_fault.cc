@@ -262,7 +262,7 @@ std::string_view after_kind(std::string_view text) {
 }  // namespace
 
 Result<CallFault, Error> CallFault::parse(std::string_view text) {
-  const auto complain = [&](const Error& error) { return wrong("fault '{}': {}", text, error.message); };
+  const auto complain = [&](const Error& why) { return wrong("fault '{}': {}", text, why.message); };
   std::string_view rest = after_kind(text);
   const std::string_view head = take_item(rest);
   if (head.empty()) return complain(wrong("which call? {}", kCallForms));
@@ -273,21 +273,21 @@ Result<CallFault, Error> CallFault::parse(std::string_view text) {
   CallFault fault{.verb = verb.value(), .text = std::string(text)};
   if (equals < head.size()) {
     const std::string_view name = head.substr(equals + 1);
-    const auto error = errno_named(name);
-    if (!error) {
+    const auto value = errno_named(name);
+    if (!value) {
       return complain(wrong("there is no errno '{}', such as ENOMEM{}", name, near_it(errnos_like(name))));
     }
-    fault.error = *error;
+    fault.error = *value;
   }
   std::string seen;
-  if (const auto error = apply_all(fault, kKeysOfCalls, kCallKeys, rest, seen)) return complain(*error);
-  if (const auto error = find_contradiction(fault, seen)) return complain(*error);
+  if (const auto why = apply_all(fault, kKeysOfCalls, kCallKeys, rest, seen)) return complain(*why);
+  if (const auto why = find_contradiction(fault, seen)) return complain(*why);
   if (has(seen, "p") && !has(seen, "times")) fault.times = kAlways;
   return fault;
 }
 
 Result<AsyncFault, Error> AsyncFault::parse(std::string_view text) {
-  const auto complain = [&](const Error& error) { return wrong("fault '{}': {}", text, error.message); };
+  const auto complain = [&](const Error& why) { return wrong("fault '{}': {}", text, why.message); };
   std::string_view rest = after_kind(text);
   const std::string_view name = take_item(rest);
   AsyncFault fault{.event = find_async_event(name), .text = std::string(text)};
@@ -296,8 +296,8 @@ Result<AsyncFault, Error> AsyncFault::parse(std::string_view text) {
         wrong("there is no event '{}'; there are {}; {}", name, async_event_names(), kAsyncForms));
   }
   std::string seen;
-  if (const auto error = apply_all(fault, kKeysOfEvents, kAsyncKeys, rest, seen)) return complain(*error);
-  if (const auto error = find_contradiction(fault, seen)) return complain(*error);
+  if (const auto why = apply_all(fault, kKeysOfEvents, kAsyncKeys, rest, seen)) return complain(*why);
+  if (const auto why = find_contradiction(fault, seen)) return complain(*why);
   return fault;
 }
 
