@@ -73,6 +73,10 @@ enum class CompletionOpcode : std::uint8_t {
   kReceiveRdmaWithImmediate,
 };
 
+constexpr bool is_receive(CompletionOpcode opcode) {
+  return opcode == CompletionOpcode::kReceive || opcode == CompletionOpcode::kReceiveRdmaWithImmediate;
+}
+
 /// "" for what is no opcode.
 constexpr std::string_view name_of(CompletionOpcode opcode) {
   using enum CompletionOpcode;

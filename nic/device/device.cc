@@ -136,7 +136,9 @@ Device::HostChange Device::update_host(const std::vector<HostAddress>& addresses
   const std::lock_guard guard(*engine_);
   const GidTable::Update update = gids_.update(addresses);
   for (const transport::wire::Gid& moved : update.moved) engine_->rdma_cm().on_address_moved(moved);
-  return {.gids = update.has_changed, .link = has_link_.exchange(has_link) != has_link};
+  const bool is_plugged = is_plugged_.load(std::memory_order_relaxed);
+  const bool has_changed = has_link_.exchange(has_link) != has_link;
+  return {.gids = update.has_changed, .link = has_changed && is_plugged};
 }
 
 Result<bool, Error> Device::set_link(bool is_up) {
@@ -271,6 +273,38 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
   }
   qp.reset();
   count_users(attributes, -1);
+}
+
+namespace {
+
+/// The caller has the engine lock.
+void fail(Engine& engine, QueuePair& qp) {
+  const transport::QpState state = qp.endpoint().state();
+  if (state == transport::QpState::kReset || state == transport::QpState::kError) return;
+  qp.endpoint().to_error();
+  qp.note_state();
+  engine.pipeline().wake(qp);
+}
+
+}  // namespace
+
+void Device::fail_queue_pairs(const std::function<bool(const QueuePair& qp)>& is_meant) {
+  if (!engine_->is_started() || engine_->is_abandoned()) return;
+  const std::lock_guard guard(*engine_);
+  engine_->tables().queue_pairs.for_each([&](QueuePair& qp) {
+    if (is_meant(qp)) fail(*engine_, qp);
+  });
+}
+
+void Device::fail_completed_work(transport::QpNumber number, bool is_receive) {
+  if (!engine_->is_started() || engine_->is_abandoned()) return;
+  const std::lock_guard guard(*engine_);
+  QueuePair* const qp = engine_->tables().queue_pairs.find(number);
+  if (qp == nullptr) return;
+  const QpCreateAttributes& attributes = qp->attributes();
+  CompletionQueue* const queue = is_receive ? attributes.receive_queue : attributes.send_queue;
+  if (queue != nullptr) queue->flush_waiting(number, is_receive);
+  fail(*engine_, *qp);
 }
 
 Result<void, Error> Device::check_destroyable(const QueuePair& qp) const {

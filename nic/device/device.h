@@ -123,6 +123,13 @@ class Device {
   /// bounded time the number goes on to acknowledge the peer's repeats, whose acknowledgement may have been
   /// lost.
   void destroy_qp(std::unique_ptr<QueuePair> qp);
+  /// As when work of theirs has failed: the queue pairs of which `is_meant` is true go to ERR, where what was
+  /// posted completes as flushed. `is_meant` is called under the engine lock. Nothing happens to a queue pair
+  /// in RESET or ERR.
+  void fail_queue_pairs(const std::function<bool(const QueuePair& qp)>& is_meant);
+  /// The same for the queue pair that has completed a work request, which is said to have failed: its later
+  /// sends (or receives) that wait unpolled are flushed, too. Nothing happens if it is not there any more.
+  void fail_completed_work(transport::QpNumber number, bool is_receive);
 
   /// ENOMEM: too many, EINVAL: limits, or one of domain and completions without the other.
   Result<std::unique_ptr<SharedReceiveQueue>, Error> create_srq(const SrqCreateAttributes& attributes);

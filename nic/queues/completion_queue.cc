@@ -193,6 +193,18 @@ void CompletionQueue::moderate(Moderation moderation) {
   if (notification_due_ != transport::kNever) notify_of(0, engine_.clock().now());
 }
 
+void CompletionQueue::flush_waiting(transport::QpNumber qp, bool is_receive) {
+  const std::lock_guard nobody_polls(poll_mutex_);
+  for (std::uint32_t at = head_.load(std::memory_order_relaxed); at != tail_; ++at) {
+    Completion& completion = ring_[at & mask_];
+    const bool is_meant =
+        completion.qp_number == qp && transport::is_receive(completion.opcode) == is_receive;
+    if (is_meant && completion.status == transport::CompletionStatus::kSuccess) {
+      completion.status = transport::CompletionStatus::kWorkRequestFlushed;
+    }
+  }
+}
+
 void CompletionQueue::discard(transport::QpNumber qp) {
   const std::lock_guard nobody_polls(poll_mutex_);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);

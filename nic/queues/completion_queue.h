@@ -115,6 +115,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more.
   void discard(transport::QpNumber qp);
 
+  /// What waits here of `qp`, of its receives or else of its sends, and has succeeded, is said to be flushed.
+  void flush_waiting(transport::QpNumber qp, bool is_receive);
+
   /// The queue is about to be destroyed: no notification is wanted any more, and events not fetched are
   /// forgotten.
   void retire();

@@ -279,6 +279,13 @@ void RdmaCm::tell(Id& id, EventType type, int status) {
   tell(id, Event{.type = type, .status = status});
 }
 
+Result<void, Error> RdmaCm::tell_failure(EventChannel& channel, IdNumber number, EventType type, int status) {
+  const auto found = find(channel, number);
+  if (!found) return failure(found.error());
+  tell(*found.value(), type, status);
+  return success();
+}
+
 std::optional<Event> RdmaCm::next_event(EventChannel& channel) {
   const auto entry = channel.pop();
   if (!entry) return std::nullopt;

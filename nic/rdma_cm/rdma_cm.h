@@ -164,6 +164,9 @@ class RdmaCm final : private cm::Consumer {
 
   // --- Events ---
 
+  /// Tells the program that what it wanted of the id has failed, although nothing was done. The id stays as
+  /// it is.
+  Result<void, Error> tell_failure(EventChannel& channel, IdNumber id, EventType type, int status);
   /// The oldest event, which counts as fetched.
   std::optional<Event> next_event(EventChannel& channel);
 

@@ -24,7 +24,7 @@ SIM_ROOMS = [
 ]
 
 # Rooms of verbs_api, each with what it sees.
-VERBS_ORDER = ("abi", "config", "device", "memory", "queues", "datapath")
+VERBS_ORDER = ("abi", "fault", "config", "device", "memory", "queues", "datapath", "injection")
 VERBS_ROOMS = {
     room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])}
     for place, room in enumerate(VERBS_ORDER)
@@ -78,11 +78,13 @@ ALLOWED = {
     # What libibverbs looks like, and what URNIC_* variables mean, know nothing of the verbs. A room sees
     # those before it.
     "verbs_api/abi": VERBS_ROOMS["abi"],
+    "verbs_api/fault": VERBS_ROOMS["fault"],
     "verbs_api/config": VERBS_ROOMS["config"],
     "verbs_api/device": VERBS_ROOMS["device"],
     "verbs_api/memory": VERBS_ROOMS["memory"],
     "verbs_api/queues": VERBS_ROOMS["queues"],
     "verbs_api/datapath": VERBS_ROOMS["datapath"],
+    "verbs_api/injection": VERBS_ROOMS["injection"],
     # Beside queues that post: flows, and rdma_cm.
     "verbs_api/flow": {"verbs_api/flow", *VERBS_ROOMS["queues"]},
     "verbs_api/rdma_cm": {"verbs_api/rdma_cm", *VERBS_ROOMS["device"]},

@@ -157,6 +157,15 @@ std::string whole_path(const std::string& file) {
   return file.empty() ? file : std::filesystem::absolute(file, code).string();
 }
 
+/// Faults of calls are the process's, and the first device's variable has them.
+verbs_api::FaultList faults_of(const verbs_api::NicEnvironment& environment) {
+  verbs_api::FaultList faults = environment.faults;
+  if (environment.number == 0) return faults;
+  faults.calls.clear();
+  faults.events.clear();
+  return faults;
+}
+
 /// What one device has for itself. Returns the variables that the user left open, as kChosenVariable has
 /// them.
 Result<std::string, Error> export_device(const verbs_api::NicEnvironment& environment) {
@@ -173,7 +182,7 @@ Result<std::string, Error> export_device(const verbs_api::NicEnvironment& enviro
   set_own("URNIC_MTU", std::to_string(device.link_mtu));
   set_own("URNIC_VLAN", device.vlan != 0 ? std::to_string(device.vlan) : "");
   set_own("URNIC_PORT", environment.port.to_string());
-  set_own("URNIC_FAULT", environment.fault);
+  set_own("URNIC_FAULT", faults_of(environment).to_string());
   set_own(kLeaseVariable, environment.lease.is_held() ? std::to_string(environment.lease.descriptor()) : "");
   set_own("URNIC_PCAP", whole_path(environment.pcap_file));
   set_own("URNIC_RECORD", whole_path(environment.record_file));

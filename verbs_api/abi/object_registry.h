@@ -1,7 +1,9 @@
 // ObjectRegistry: which objects the program has.
 #pragma once
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
@@ -29,6 +31,7 @@ enum class ObjectKind : std::uint8_t {
   kCounters,
   kBuffer,
 };
+inline constexpr std::size_t kObjectKinds = static_cast<std::size_t>(ObjectKind::kBuffer) + 1;
 
 constexpr ObjectKind kind_of(const ibv_pd*) {
   return ObjectKind::kPd;
@@ -108,8 +111,10 @@ class ObjectRegistry {
   template <typename Abi>
   void add(const Abi* object) {
     const std::lock_guard lock(mutex_);
-    entries_.insert_or_assign(
-        object, Entry{.kind = kind_of(object), .context = object->context, .handle = handle_of(*object)});
+    entries_.insert_or_assign(object, Entry{.kind = kind_of(object),
+                                            .context = object->context,
+                                            .handle = handle_of(*object),
+                                            .number = ++given_[static_cast<std::size_t>(kind_of(object))]});
   }
 
   /// 0 when the program has the object; EINVAL for a null pointer; ENOENT for an address, a context or a
@@ -169,6 +174,20 @@ class ObjectRegistry {
     }
   }
 
+  /// Whether the program has the object of `kind` that was given to it as the `number`-th one, from 1, and no
+  /// verb destroys it. Then calls `use` with it, as a `Handle`; it is not destroyed meanwhile. `use` must not
+  /// wait for the device.
+  template <typename Handle, typename Use>
+  bool use_nth(ObjectKind kind, std::uint32_t number, Use use) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [object, entry] : entries_) {
+      if (entry.kind != kind || entry.number != number || entry.is_claimed) continue;
+      use(*static_cast<Handle*>(const_cast<void*>(object)));
+      return true;
+    }
+    return false;
+  }
+
   /// Around a fork, so that the child finds it unlocked.
   std::mutex& mutex() { return mutex_; }
 
@@ -179,6 +198,7 @@ class ObjectRegistry {
     ObjectKind kind;
     const ibv_context* context;
     std::uint32_t handle;
+    std::uint32_t number;  ///< of its kind, in the order in which they were given, from 1
     bool is_claimed = false;
   };
 
@@ -196,6 +216,7 @@ class ObjectRegistry {
   std::unordered_map<const void*, Entry> entries_;
   std::unordered_map<const ibv_context*, std::uint32_t> contexts_;
   std::uint32_t last_context_ = 0;
+  std::array<std::uint32_t, kObjectKinds> given_{};  // by kind
 };
 
 /// The registry of this process.

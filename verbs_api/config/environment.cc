@@ -318,11 +318,23 @@ std::string file_of_device(const Variables& variables, const char* name) {
   return is_shared && !file.empty() ? fmt::format("{}.urnic{}", file, variables.device()) : file;
 }
 
+/// Calls are the process's, whatever device they are about.
+Result<void, Error> check_faults(const Variables& variables, const FaultList& faults) {
+  constexpr const char* kName = "URNIC_FAULT";
+  const bool is_own = variables.device() > 0 && variables.full_name(kName) != kName;
+  if (!is_own || !faults.has_any_of_calls()) return success();
+  return invalid(variables, kName,
+                 "faults of calls (verb:, async:) count for all devices: give them in URNIC_FAULT");
+}
+
 Result<NicEnvironment, Error> read_device(const Variables& variables) {
   NicEnvironment environment;
   environment.pcap_file = file_of_device(variables, "URNIC_PCAP");
   environment.record_file = file_of_device(variables, "URNIC_RECORD");
-  environment.fault = variables.text("URNIC_FAULT").value_or("");
+  const auto faults = read(variables, "URNIC_FAULT", FaultList::parse);
+  if (!faults) return faults.error();
+  environment.faults = faults.value().value_or(FaultList{});
+  if (const auto fine = check_faults(variables, environment.faults); !fine) return fine.error();
   const auto icrc = read(variables, "URNIC_ICRC", parse_icrc);
   if (!icrc) return icrc.error();
   environment.has_icrc_always = icrc.value().value_or(false);

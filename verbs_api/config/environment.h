@@ -9,6 +9,7 @@
 #include "nic/host/lease.h"
 #include "nic/host/port_spec.h"
 #include "transport/result.h"
+#include "verbs_api/fault/fault_list.h"
 
 namespace urnic::verbs_api {
 
@@ -26,7 +27,7 @@ struct NicEnvironment {
   nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;               ///< where to record frames; empty: nowhere
   std::string record_file;             ///< where to record frames, with notes; empty: nowhere
-  std::string fault;                   ///< what the fault injector is told; empty: no injector
+  FaultList faults;                    ///< of frames, which the fault injector is told, and of calls
   std::string paths_folder;            ///< shows the device's files to programs; empty: none does
   bool has_icrc_always = false;        ///< also between NICs that share memory
   bool is_port_chosen = false;         ///< by the user; else it is the default
@@ -51,7 +52,8 @@ struct NicEnvironment {
 ///                                                   interface of the host
 ///   URNIC_PCAP=FILE        records every frame     default: records nothing
 ///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
-///   URNIC_FAULT=SPEC       see drivers/fault       default: none
+///   URNIC_FAULT=SPEC       see drivers/fault and   default: none
+///                          verbs_api/fault
 ///   URNIC_ICRC=wires|always  what packets have an  default: wires, but those between two NICs that share
 ///                          ICRC                    memory only if one records them, or has faults
 ///   URNIC_CC=SPEC          see nic/congestion      default: none, sends as fast as it can

@@ -4,6 +4,7 @@
 
 #include "verbs_api/datapath/completion.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/fault_injection.h"
 #include "verbs_api/queues/cq.h"
 
 namespace urnic::verbs_api {
@@ -101,6 +102,7 @@ void fill_extended_operations(ibv_cq_ex& cq, std::uint64_t wc_flags) {
   if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
     cq.read_completion_wallclock_ns = read_wall_time;
   }
+  inject_faults(cq);
 }
 
 }  // namespace urnic::verbs_api

@@ -6,6 +6,7 @@
 #include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/datapath/send_request.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/fault_injection.h"
 #include "verbs_api/memory/mw.h"
 #include "verbs_api/queues/fixed_length.h"
 #include "verbs_api/queues/qp.h"
@@ -223,6 +224,7 @@ void fill_builders(QpExWithFlush& qp) {
   qp.wr_send_tso = [](ibv_qp_ex* it, void*, std::uint16_t, std::uint16_t) {
     builder_of(it).spoil(EOPNOTSUPP);
   };
+  inject_faults(static_cast<ibv_qp_ex&>(qp));
 }
 
 }  // namespace urnic::verbs_api

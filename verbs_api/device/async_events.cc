@@ -12,6 +12,7 @@
 
 #include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -84,12 +85,18 @@ void AsyncEvents::forget(const std::uint32_t& fetched) {
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;
+using urnic::verbs_api::injected_error;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 // Not noexcept, nor anything it calls: a thread that waits here may be cancelled, which is an exception in
 // C++.
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  if (const int error = injected_error(Verb::kGetAsyncEvent); error != 0) {
+    errno = error;
+    return -1;
+  }
   Context& waiting = Context::of(context);
   if (waiting.is_dead()) {
     errno = waiting.dead_error();
@@ -117,6 +124,7 @@ void ibv_ack_async_event(ibv_async_event* event) {
       pthread_mutex_unlock(&cq.mutex);
       return;
     }
+    case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED: {
       ibv_srq& srq = *event->element.srq;
       pthread_mutex_lock(&srq.mutex);
@@ -138,6 +146,8 @@ void ibv_ack_async_event(ibv_async_event* event) {
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_COMM_EST:
     case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_PATH_MIG:
+    case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED: {
       ibv_qp& qp = *event->element.qp;
       pthread_mutex_lock(&qp.mutex);

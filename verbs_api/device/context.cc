@@ -17,13 +17,16 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/device_list.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/device/fault_injection.h"
 #include "verbs_api/device/process_devices.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 
 Context::Context(ibv_device& device, ProcessDevice& owner, std::shared_ptr<CommandFile> file, int fd)
     : verbs_context{}, owner_(owner), nic_(owner.nic()), file_(std::move(file)) {
   fill_operations(*this);
+  inject_faults(static_cast<verbs_context&>(*this));
   context.device = &device;
   context.cmd_fd = fd;
   context.async_fd = async_events_.fd();
@@ -112,14 +115,17 @@ int find_context_fault(ibv_context& context, ObjectKind kind) {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::number_of;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::ProcessDevices;
 using urnic::verbs_api::report;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_context* ibv_open_device(ibv_device* device) {
+  if (const int error = injected_error(Verb::kOpenDevice); error != 0) return fail(error);
   if (device == nullptr) return fail(EINVAL);
   return or_out_of_memory([&]() -> ibv_context* {
     const auto devices = ProcessDevices::instance().get();

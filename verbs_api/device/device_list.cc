@@ -14,6 +14,7 @@
 #include "verbs_api/config/environment_values.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_devices.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -72,11 +73,13 @@ __be64 node_guid(const nic::Device& nic) {
 
 using urnic::verbs_api::device_of;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::node_guid;
 using urnic::verbs_api::number_of;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::ProcessDevices;
 using urnic::verbs_api::report;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
@@ -85,6 +88,7 @@ ibv_device** ibv_get_device_list(int* num_devices) {
   return or_out_of_memory([&]() -> ibv_device** {
     const auto devices = ProcessDevices::instance().get();
     if (!devices) return fail(report(devices.error()));
+    if (const int error = injected_error(Verb::kGetDeviceList); error != 0) return fail(error);
     const std::size_t count = devices.value().size();
     // The devices and the null pointer after them.
     auto** const list = static_cast<ibv_device**>(std::calloc(count + 1, sizeof(ibv_device*)));

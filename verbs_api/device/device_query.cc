@@ -14,6 +14,7 @@
 #include "verbs_api/device/device_list.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/offered_hash_fields.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -138,11 +139,14 @@ int query_rt_values(ibv_context* context, ibv_values_ex* values) noexcept {
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
+  if (const int error = injected_error(Verb::kQueryDevice); error != 0) return refuse(error);
   const Context& owner = Context::of(context);
   if (owner.is_closed()) return refuse(owner.dead_error());
   *device_attr = urnic::verbs_api::attributes_of(owner.nic());

@@ -12,6 +12,7 @@
 #include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -51,13 +52,19 @@ int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, v
 
 using urnic::nic::GidTable;
 using urnic::verbs_api::Context;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::is_index;
 using urnic::verbs_api::query_entry;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 int ibv_query_gid(ibv_context* context, uint8_t port_num, int index, ibv_gid* gid) {
+  if (const int error = injected_error(Verb::kQueryGid); error != 0) {
+    errno = error;
+    return -1;
+  }
   const Context& owner = Context::of(context);
   if (owner.is_closed() || !is_index(port_num, index)) {
     errno = owner.is_closed() ? owner.dead_error() : EINVAL;
@@ -70,11 +77,13 @@ int ibv_query_gid(ibv_context* context, uint8_t port_num, int index, ibv_gid* gi
 
 int _ibv_query_gid_ex(ibv_context* context, uint32_t port_num, uint32_t gid_index, ibv_gid_entry* entry,
                       uint32_t flags, size_t entry_size) {
+  if (const int error = injected_error(Verb::kQueryGidEx); error != 0) return refuse(error);
   return query_entry(context, port_num, gid_index, entry, flags, entry_size);
 }
 
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries, uint32_t flags,
                              size_t entry_size) {
+  if (const int error = injected_error(Verb::kQueryGidTable); error != 0) return -refuse(error);
   const Context& owner = Context::of(context);
   if (owner.is_closed()) return -refuse(owner.dead_error());
   if (flags != 0) return -refuse(EOPNOTSUPP);

@@ -14,6 +14,7 @@
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/mtu.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -68,15 +69,18 @@ int query_port_speed(ibv_context* context, std::uint32_t port, std::uint64_t* sp
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::kDefaultPkey;
 using urnic::verbs_api::kPkeyMembershipBit;
 using urnic::verbs_api::kPort;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 // Programs from before port_cap_flags2 call this, with a struct that ends there.
 int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr* port_attr) {
+  if (const int error = injected_error(Verb::kQueryPort); error != 0) return refuse(error);
   const int error =
       urnic::verbs_api::query_port(context, port_num, reinterpret_cast<ibv_port_attr*>(port_attr),
                                    offsetof(ibv_port_attr, port_cap_flags2));
@@ -84,6 +88,10 @@ int ibv_query_port(ibv_context* context, uint8_t port_num, _compat_ibv_port_attr
 }
 
 int ibv_query_pkey(ibv_context* context, uint8_t port_num, int index, __be16* pkey) {
+  if (const int error = injected_error(Verb::kQueryPkey); error != 0) {
+    errno = error;
+    return -1;
+  }
   const Context& owner = Context::of(context);
   if (const int error = owner.is_closed() ? owner.dead_error() : EINVAL;
       owner.is_closed() || port_num != kPort || index != 0) {

@@ -115,17 +115,24 @@ std::string ProcessDevice::set_link(bool is_up) {
     lock.try_lock();
   }
   if (!lock) return "the process is just opening or closing its devices; try again";
+  const auto changed = change_link(is_up);
+  return changed ? std::string(nic::kDone) : changed.error().message;
+}
+
+Result<void, Error> ProcessDevice::change_link(bool is_up) {
   const auto changed = nic_->set_link(is_up);
-  if (!changed) return changed.error().message;
+  if (!changed) return failure(changed.error());
   if (changed.value()) tell_of_link();
-  return std::string(nic::kDone);
+  return success();
 }
 
 void ProcessDevice::tell_of_link() const {
   show_host();
-  for (Context* const context : contexts_) {
-    context->async_events().push_port(nic_->has_link() ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
-  }
+  tell_contexts(nic_->has_link() ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
+}
+
+void ProcessDevice::tell_contexts(ibv_event_type event) const {
+  for (Context* const context : contexts_) context->async_events().push_port(event);
 }
 
 void ProcessDevice::let_others_set_parameters() {
@@ -175,7 +182,7 @@ bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
   const auto change = device.update_host(addresses, has_link);
   if (change.gids) {
     show_host();
-    for (Context* const context : contexts_) context->async_events().push_port(IBV_EVENT_GID_CHANGE);
+    tell_contexts(IBV_EVENT_GID_CHANGE);
   }
   if (change.link) tell_of_link();
   return true;

@@ -16,6 +16,7 @@
 #include "nic/diagnostics/status_server.h"
 #include "nic/host/address_watch.h"
 #include "transport/result.h"
+#include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/device/xrc_domains.h"
 #include "verbs_api/device/xrc_targets.h"
@@ -51,6 +52,10 @@ class ProcessDevice {
   void add(Context& context);
   void remove(Context& context) { contexts_.erase(&context); }
   const std::unordered_set<Context*>& contexts() const { return contexts_; }
+
+  /// Takes the NIC's link down, or up again, and tells the open contexts if that changes the port.
+  Result<void, Error> change_link(bool is_up);
+  void tell_contexts(ibv_event_type event) const;
 
   /// The program ends with something of it open: lets the peers drain (design decision 11).
   void linger();

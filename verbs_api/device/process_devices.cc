@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "nic/process/descriptor.h"
 #include "nic/process/own_thread.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
 
 namespace urnic::verbs_api {
 
@@ -23,6 +25,7 @@ ProcessDevices::ProcessDevices() {
       [] {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
+        instance().call_faults_.mutex().lock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
         nic::OwnDescriptors::lock();
@@ -31,6 +34,7 @@ ProcessDevices::ProcessDevices() {
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
+        instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
       },
@@ -42,6 +46,8 @@ ProcessDevices::ProcessDevices() {
           part->abandon_in_child();
           part->mutex().unlock();
         }
+        instance().call_faults_.abandon_in_child();
+        instance().call_faults_.mutex().unlock();
         instance().objects_.forget_contexts();
         instance().objects_.mutex().unlock();
         instance().abandon_in_child();
@@ -51,6 +57,10 @@ ProcessDevices::ProcessDevices() {
 
 ObjectRegistry& objects() {
   return ProcessDevices::instance().objects();
+}
+
+CallFaults& call_faults() {
+  return ProcessDevices::instance().call_faults();
 }
 
 Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::get() {
@@ -66,6 +76,7 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
     auto made = make();
     if (!made) return made.error();
     devices_ = std::move(made).value();
+    call_faults_.use(devices_.front()->environment().faults);
     tells_of_errors_ = std::ranges::any_of(devices_, [](const auto& device) {
       return device->environment().verbose || device->environment().device.explain;
     });
@@ -105,12 +116,28 @@ std::optional<ProcessDevices::Importable> ProcessDevices::find(const DescriptorI
 void ProcessDevices::add(Context& context) {
   const std::lock_guard lock(mutex_);
   objects_.add_context(context.context);
+  if (const auto started = call_faults_.start_clock(); !started) report(started.error());
   context.owner().add(context);
 }
 
 void ProcessDevices::watch() {
   const std::lock_guard lock(mutex_);
   for (const auto& device : devices_) device->watch();
+}
+
+void ProcessDevices::tell_all(ibv_event_type event) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& device : devices_) device->tell_contexts(event);
+}
+
+Result<void, Error> ProcessDevices::change_links(bool is_up) {
+  const std::lock_guard lock(mutex_);
+  Result<void, Error> result = success();
+  for (const auto& device : devices_) {
+    auto changed = device->change_link(is_up);
+    if (!changed) result = std::move(changed);
+  }
+  return result;
 }
 
 void ProcessDevices::add(PartOfProcess& part) {
@@ -138,6 +165,8 @@ void ProcessDevices::abandon_in_child() {
 }
 
 void ProcessDevices::on_exit() {
+  // Without the lock, which an event that is being raised may wait for.
+  for (const std::string& line : call_faults_.end()) report({.message = line});
   std::vector<std::unique_ptr<ProcessDevice>> unused;
   const std::lock_guard lock(mutex_);
   const bool has_no_parts =

@@ -15,6 +15,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/part_of_process.h"
 #include "verbs_api/device/process_device.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 
@@ -38,6 +39,13 @@ class ProcessDevices {
 
   /// What the program has, of whatever context.
   ObjectRegistry& objects() { return objects_; }
+
+  /// What the user wants to go wrong with calls; from get() on.
+  CallFaults& call_faults() { return call_faults_; }
+  /// Tells every open context of an event of the device or its port.
+  void tell_all(ibv_event_type event);
+  /// Takes the links of all devices down, or up again. The error of the last one that cannot.
+  Result<void, Error> change_links(bool is_up);
 
   /// From now on forks and the end of the process heed it. It is never destroyed.
   void add(PartOfProcess& part);
@@ -77,6 +85,7 @@ class ProcessDevices {
   bool tells_of_errors_ = false;
   std::unordered_set<Context*> kept_;
   ObjectRegistry objects_;
+  CallFaults call_faults_;
   std::vector<PartOfProcess*> parts_;
   bool lost_by_fork_ = false;
 };

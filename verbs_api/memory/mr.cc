@@ -10,6 +10,7 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/access_flags.h"
 #include "verbs_api/memory/pd.h"
 
@@ -134,33 +135,41 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::Mr;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
 using urnic::verbs_api::register_memory;
 using urnic::verbs_api::Registration;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
+  if (const int error = injected_error(Verb::kRegMr); error != 0) return fail(error);
   return register_memory(pd, addr, length, reinterpret_cast<std::uintptr_t>(addr),
                          static_cast<unsigned int>(access));
 }
 
 ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* addr, size_t length, uint64_t iova, int access) {
+  if (const int error = injected_error(Verb::kRegMr); error != 0) return fail(error);
   return register_memory(pd, addr, length, iova, static_cast<unsigned int>(access));
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* addr, size_t length, uint64_t iova, unsigned int access) {
+  if (const int error = injected_error(Verb::kRegMr); error != 0) return fail(error);
   return register_memory(pd, addr, length, iova, access);
 }
 
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access) {
+  if (const int error = injected_error(Verb::kRegDmabufMr); error != 0) return fail(error);
   return register_dma_buf(pd, offset, length, iova, fd, static_cast<unsigned int>(access));
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
+  if (const int error = injected_error(Verb::kDeregMr); error != 0) return refuse(error);
   ObjectClaim claim(mr);
   if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(mr->context);

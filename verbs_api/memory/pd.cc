@@ -7,6 +7,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 
 namespace urnic::verbs_api {
 
@@ -18,15 +19,18 @@ Pd::Pd(ibv_context& opened, std::shared_ptr<nic::ProtectionDomain> made)
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::Pd;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (const int error = injected_error(Verb::kAllocPd); error != 0) return fail(error);
   Context& owner = Context::of(context);
   if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_pd* {
@@ -40,6 +44,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) {
+  if (const int error = injected_error(Verb::kDeallocPd); error != 0) return refuse(error);
   ObjectClaim claim(pd);
   if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(pd->context);

@@ -5,6 +5,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/pd.h"
 
@@ -75,14 +76,18 @@ int refuse_command(int code) {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::Mr;
 using urnic::verbs_api::Pd;
+using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 // The keys stay. Whatever fails leaves the region as it was, also with IBV_REREG_MR_ERR_CMD, after which a
 // program should not use it.
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, int access) {
+  if (const int error = injected_error(Verb::kReregMr); error != 0) return refuse(error);
   using namespace urnic::verbs_api;
   if (mr == nullptr) return refuse_input(EINVAL);
   if (const int fault = objects().check(mr); fault != 0) return refuse_command(fault);

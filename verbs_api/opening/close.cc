@@ -4,7 +4,9 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
+#include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_devices.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/flow/flow.h"
 #include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/mw.h"
@@ -52,8 +54,12 @@ void close(Context& closing) {
 }  // namespace urnic::verbs_api
 
 using urnic::verbs_api::Context;
+using urnic::verbs_api::injected_error;
+using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" int ibv_close_device(ibv_context* context) {
+  if (const int error = injected_error(Verb::kCloseDevice); error != 0) return refuse(error);
   Context& closing = Context::of(context);
   if (closing.is_dead()) return closing.dead_error();
   urnic::verbs_api::close(closing);

@@ -9,6 +9,7 @@
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_devices.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/dm.h"
 #include "verbs_api/memory/mr.h"
 #include "verbs_api/memory/pd.h"
@@ -84,13 +85,16 @@ ibv_dm* import_dm(ibv_context& context, std::uint32_t handle) {
 using urnic::verbs_api::Context;
 using urnic::verbs_api::Dm;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::Mr;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::Pd;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_context* ibv_import_device(int cmd_fd) {
+  if (const int error = injected_error(Verb::kImportDevice); error != 0) return fail(error);
   return urnic::verbs_api::import_device(cmd_fd);
 }
 ibv_pd* ibv_import_pd(ibv_context* context, uint32_t pd_handle) {

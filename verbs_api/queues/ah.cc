@@ -12,6 +12,7 @@
 #include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
 
 namespace urnic::verbs_api {
@@ -86,16 +87,19 @@ using urnic::verbs_api::Ah;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::kPort;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::origin_of;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
+  if (const int error = injected_error(Verb::kCreateAh); error != 0) return fail(error);
   if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd->context);
   const auto address = urnic::verbs_api::to_address_vector(*attr);
@@ -116,6 +120,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 }
 
 int ibv_destroy_ah(ibv_ah* ah) {
+  if (const int error = injected_error(Verb::kDestroyAh); error != 0) return refuse(error);
   ObjectClaim claim(ah);
   if (claim.error() != 0) return refuse(claim.error());
   Ah::of(ah).end();
@@ -144,6 +149,7 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port_num) {
+  if (const int error = injected_error(Verb::kCreateAhFromWc); error != 0) return fail(error);
   if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   ibv_ah_attr attributes{};
   if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attributes) != 0) return nullptr;

@@ -9,20 +9,24 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/queues/cq.h"
 
 using urnic::verbs_api::CompChannel;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::Cq;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (const int error = injected_error(Verb::kCreateCompChannel); error != 0) return fail(error);
   Context& owner = Context::of(context);
   if (owner.is_dead()) return fail(owner.dead_error());
   return or_out_of_memory([&]() -> ibv_comp_channel* {
@@ -36,6 +40,7 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  if (const int error = injected_error(Verb::kDestroyCompChannel); error != 0) return refuse(error);
   ObjectClaim claim(channel);
   if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(channel->context);
@@ -50,6 +55,10 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 
 // Not noexcept, and no destructors here: a thread that waits may be cancelled.
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  if (const int error = injected_error(Verb::kGetCqEvent); error != 0) {
+    errno = error;
+    return -1;
+  }
   Context& owner = Context::of(channel->context);
   if (owner.is_dead()) {
     errno = owner.dead_error();

@@ -11,6 +11,7 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/comp_channel.h"
 
@@ -140,14 +141,17 @@ using urnic::verbs_api::Context;
 using urnic::verbs_api::Cq;
 using urnic::verbs_api::explain;
 using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                       int comp_vector) {
+  if (const int error = injected_error(Verb::kCreateCq); error != 0) return fail(error);
   if (cqe <= 0 || comp_vector < 0) return fail(EINVAL);
   Cq* const created = urnic::verbs_api::create(Context::of(context), static_cast<std::uint32_t>(cqe),
                                                cq_context, channel, static_cast<std::uint32_t>(comp_vector));
@@ -155,6 +159,7 @@ ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_
 }
 
 int ibv_resize_cq(ibv_cq* cq, int cqe) {
+  if (const int error = injected_error(Verb::kResizeCq); error != 0) return refuse(error);
   if (const int fault = objects().check(cq); fault != 0) return refuse(fault);
   Cq& resized = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
@@ -171,6 +176,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {
+  if (const int error = injected_error(Verb::kDestroyCq); error != 0) return refuse(error);
   ObjectClaim claim(cq);
   if (claim.error() != 0) return refuse(claim.error());
   Cq& own_cq = Cq::of(cq);

@@ -7,13 +7,16 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/vendor.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/queues/qp.h"
 
 using urnic::verbs_api::explain;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::kVendorId;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::Qp;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
@@ -25,6 +28,7 @@ extern "C" {
 // comp_mask, and takes the last of several calls. librdmacm names our vendor and no options when the peer has
 // another one, or none.
 int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int error = injected_error(Verb::kSetEce); error != 0) return refuse(error);
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   if (ece == nullptr) return refuse(EINVAL);
   urnic::nic::QueuePair& inner = *Qp::of(qp).inner;
@@ -37,6 +41,7 @@ int ibv_set_ece(ibv_qp* qp, ibv_ece* ece) {
 }
 
 int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+  if (const int error = injected_error(Verb::kQueryEce); error != 0) return refuse(error);
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   if (ece == nullptr) return refuse(EINVAL);
   *ece = {};

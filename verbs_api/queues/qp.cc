@@ -11,6 +11,7 @@
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/fixed_length.h"
@@ -228,17 +229,23 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init_attr) noexc
 }  // namespace urnic::verbs_api
 
 namespace nic = urnic::nic;
+using urnic::verbs_api::call_faults;
+using urnic::verbs_api::CallFault;
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::Qp;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::show_state;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
+  if (const int error = injected_error(Verb::kCreateQp); error != 0) return fail(error);
   if (const int fault = objects().check(pd); fault != 0) return urnic::verbs_api::fail(fault);
   // The plain struct is the beginning of the extended one.
   ibv_qp_init_attr_ex init_attr{};
@@ -261,6 +268,9 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 }
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
+  const bool has_state = (attr_mask & IBV_QP_STATE) != 0;
+  const auto to = has_state ? std::optional(attr->qp_state) : std::nullopt;
+  if (const CallFault* const named = call_faults().strike(Verb::kModifyQp, to)) return refuse(named->error);
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   nic::QueuePair& inner = *Qp::of(qp).inner;
   const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
@@ -275,6 +285,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
 // By its manual page the mask names the least that is returned; devices return all, and programs read more
 // than they ask for. libibverbs itself looks at the mask before it writes the state into the queue pair.
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr* init_attr) {
+  if (const int error = injected_error(Verb::kQueryQp); error != 0) return refuse(error);
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   const Qp& own_qp = Qp::of(qp);
   const auto& created = own_qp.inner->attributes();
@@ -300,6 +311,7 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
 }
 
 int ibv_destroy_qp(ibv_qp* qp) {
+  if (const int error = injected_error(Verb::kDestroyQp); error != 0) return refuse(error);
   ObjectClaim claim(qp);
   if (claim.error() != 0) return refuse(claim.error());
   Qp& own_qp = Qp::of(qp);

@@ -8,6 +8,7 @@
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/xrcd.h"
@@ -98,19 +99,24 @@ int get_srq_number(ibv_srq* srq, std::uint32_t* number) noexcept {
 
 using urnic::verbs_api::Context;
 using urnic::verbs_api::explain;
+using urnic::verbs_api::fail;
+using urnic::verbs_api::injected_error;
 using urnic::verbs_api::ObjectClaim;
 using urnic::verbs_api::objects;
 using urnic::verbs_api::refuse;
 using urnic::verbs_api::Srq;
+using urnic::verbs_api::Verb;
 
 extern "C" {
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* srq_init_attr) {
+  if (const int error = injected_error(Verb::kCreateSrq); error != 0) return fail(error);
   if (const int fault = objects().check(pd); fault != 0) return urnic::verbs_api::fail(fault);
   return urnic::verbs_api::create(*pd, srq_init_attr->srq_context, srq_init_attr->attr);
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
+  if (const int error = injected_error(Verb::kModifySrq); error != 0) return refuse(error);
   if (const int fault = objects().check(srq); fault != 0) return refuse(fault);
   if ((srq_attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return refuse(EINVAL);
   urnic::nic::SharedReceiveQueue::Changes changes;
@@ -121,6 +127,7 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
+  if (const int error = injected_error(Verb::kQuerySrq); error != 0) return refuse(error);
   if (const int fault = objects().check(srq); fault != 0) return refuse(fault);
   const auto& inner = *Srq::of(srq).inner;
   const auto size = inner.size();
@@ -129,6 +136,7 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
 }
 
 int ibv_destroy_srq(ibv_srq* srq) {
+  if (const int error = injected_error(Verb::kDestroySrq); error != 0) return refuse(error);
   ObjectClaim claim(srq);
   if (claim.error() != 0) return refuse(claim.error());
   Srq& own_srq = Srq::of(srq);

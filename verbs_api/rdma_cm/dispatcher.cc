@@ -10,6 +10,7 @@
 #include <span>
 
 #include "verbs_api/rdma_cm/command.h"
+#include "verbs_api/rdma_cm/command_faults.h"
 #include "verbs_api/rdma_cm/program_memory.h"
 
 namespace urnic::verbs_api {
@@ -87,7 +88,9 @@ int carry_out(Channel& channel, std::uint64_t address, std::size_t size) {
   std::array<std::byte, kMostBytes> memory{};
   const auto bytes = std::span(memory).first(std::min<std::size_t>(header.in, memory.size()));
   if (!copy_from_program(bytes, address + sizeof(header))) return EFAULT;
-  return row.carry_out({.channel = channel, .bytes = bytes, .room = header.out});
+  const ucm::Command command{.channel = channel, .bytes = bytes, .room = header.out};
+  if (const auto result = ucm::injected_result(row.number, command)) return *result;
+  return row.carry_out(command);
 }
 
 }  // namespace

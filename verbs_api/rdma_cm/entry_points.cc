@@ -10,6 +10,7 @@
 
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/process_devices.h"
+#include "verbs_api/fault/call_faults.h"
 #include "verbs_api/rdma_cm/dispatcher.h"
 #include "verbs_api/rdma_cm/inherited_channel.h"
 #include "verbs_api/rdma_cm/late_waiter.h"
@@ -27,6 +28,7 @@ int open_channel(int flags) {
   try {
     const auto devices = ProcessDevices::instance().get();
     if (!devices) return fail_with(report(devices.error()));
+    if (const int error = injected_error(Verb::kCmCreateEventChannel); error != 0) return fail_with(error);
     const auto descriptor = open_channels().open(devices.value(), flags);
     if (!descriptor) return fail_with(explain("rdma_cm", descriptor.error()));
     // A listener for any address opens no context.

@@ -220,7 +220,7 @@ TEST_F(EnvironmentTest, DoesWhatItIsTold) {
   EXPECT_EQ(device.vlan, 4094);
   EXPECT_EQ(environment.value().port.kind, Kind::kLoopback);
   EXPECT_EQ(environment.value().pcap_file, "frames.pcap");
-  EXPECT_EQ(environment.value().fault, "drop=1%");
+  EXPECT_EQ(environment.value().faults.frames, "drop=1%");
   EXPECT_EQ(device.recovery, transport::Recovery::kSelectiveRepeat);
   EXPECT_EQ(device.seed, 42u);
   EXPECT_EQ(device.progress, nic::ProgressMode::kThread);
@@ -367,16 +367,16 @@ INSTANTIATE_TEST_SUITE_P(
         Variable{"URNIC_IP6", "fd00::1/129"}, Variable{"URNIC_IP6", "10.0.0.1"},
         Variable{"URNIC_IP6", "fe80::1/64"}, Variable{"URNIC_IP6", "ff02::1"}, Variable{"URNIC_IP6", "::1"},
         Variable{"URNIC_IP6", "::/64"}, Variable{"URNIC_IP6", "::ffff:10.0.0.1"},
-        Variable{"URNIC_MAC", "02:00"}, Variable{"URNIC_MAC", "03:00:00:00:00:01"},
-        Variable{"URNIC_MAC", "00:00:00:00:00:00"}, Variable{"URNIC_MTU", "0"}, Variable{"URNIC_MTU", "-1"},
-        Variable{"URNIC_MTU", "335"}, Variable{"URNIC_MTU", "65537"}, Variable{"URNIC_MTU", "4200bytes"},
-        Variable{"URNIC_VLAN", "0"}, Variable{"URNIC_VLAN", "4095"}, Variable{"URNIC_VLAN", "ten"},
-        Variable{"URNIC_PORT", "pigeon:loft"}, Variable{"URNIC_PORT", "vhost:"},
-        Variable{"URNIC_PORT", "vhost:/tmp/x,middle"}, Variable{"URNIC_SEED", "1.5"},
-        Variable{"URNIC_SEED", "99999999999999999999"}, Variable{"URNIC_VERBOSE", "yes"},
-        Variable{"URNIC_EXPLAIN", "why"}, Variable{"URNIC_ICRC", "never"}, Variable{"URNIC_PROGRESS", "warp"},
-        Variable{"URNIC_CPUS", "0,"}, Variable{"URNIC_CPUS", "3-1"}, Variable{"URNIC_CPUS", "70000"},
-        Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+        Variable{"URNIC_MAC", "02:00"}, Variable{"URNIC_FAULT", "verb:ibv_nothing=EIO"},
+        Variable{"URNIC_MAC", "03:00:00:00:00:01"}, Variable{"URNIC_MAC", "00:00:00:00:00:00"},
+        Variable{"URNIC_MTU", "0"}, Variable{"URNIC_MTU", "-1"}, Variable{"URNIC_MTU", "335"},
+        Variable{"URNIC_MTU", "65537"}, Variable{"URNIC_MTU", "4200bytes"}, Variable{"URNIC_VLAN", "0"},
+        Variable{"URNIC_VLAN", "4095"}, Variable{"URNIC_VLAN", "ten"}, Variable{"URNIC_PORT", "pigeon:loft"},
+        Variable{"URNIC_PORT", "vhost:"}, Variable{"URNIC_PORT", "vhost:/tmp/x,middle"},
+        Variable{"URNIC_SEED", "1.5"}, Variable{"URNIC_SEED", "99999999999999999999"},
+        Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"}, Variable{"URNIC_ICRC", "never"},
+        Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_CPUS", "0,"}, Variable{"URNIC_CPUS", "3-1"},
+        Variable{"URNIC_CPUS", "70000"}, Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
         Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
         Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {

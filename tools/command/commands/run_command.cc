@@ -23,6 +23,7 @@
 #include "tools/runtime/loader/program_file.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/config/environment_values.h"
+#include "verbs_api/fault/fault_list.h"
 
 namespace urnic::tools {
 namespace {
@@ -79,7 +80,17 @@ and direction=tx|rx|both, separated by commas, e.g. loss=0.01,dup=0.005,seed=7. 
 
 Actions: drop, dup, reorder:by=K, corrupt, ce, set:FIELD=VALUE. Keys: kind=request|send|write|read|atomic|response|ack|nak|rnr|
 read_response|atomic_response|cnp, opcode=NAME, psn=N and qp=N (as they appear, from 0 and from 1), again=yes|no, direction=tx|rx, nth=N,
-times=N|all, p=P. The end of the program says on stderr which fired. FAULTS.md, below share/doc/urnic, has all words.
+times=N|all, p=P. Calls fail, and events come, by
+
+  verb:ibv_post_send=ENOMEM:nth=5                the fifth call fails with that errno
+  verb:ibv_poll_cq:status=RETRY_EXC_ERR:nth=3    the third completion has failed, and its queue pair is in ERR
+  verb:ibv_modify_qp=EINVAL:to=RTR               a change to that state
+  verb:rdma_resolve_addr:event=ADDR_ERROR        the call returns 0, and this event follows
+  async:DEVICE_FATAL:after=100ms                 an asynchronous event, with what it means for the device
+  async:QP_FATAL:qp=2:call=ibv_post_send:nth=9   the same, just before that call, of the second queue pair
+
+with nth=N (or n=N), times=N|all and p=P for all but async. The end of the program says on stderr which fired. FAULTS.md, below
+share/doc/urnic, has all words.
 
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
@@ -157,6 +168,18 @@ Result<std::string, Error> show_device_files(const std::string& dropin,
   // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.
   put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
   return tree.value();
+}
+
+/// Faults of calls, and faults of frames.
+Result<verbs_api::FaultList, Error> parse_faults(std::string_view text) {
+  auto list = verbs_api::FaultList::parse(text);
+  if (!list || (list.value().frames.empty() && !text.empty())) return list;
+  const auto frames = drivers::FaultSpec::parse(list.value().frames);
+  if (!frames) {
+    return Error{.code = frames.error().code,
+                 .message = frames.error().message + "; faults of calls begin with verb: or async:"};
+  }
+  return list;
 }
 
 /// Says what keeps the program from the device, or from its files.
@@ -254,8 +277,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "Record every frame in this file, as pcapng, with what the NIC knows beside: posts, completions, "
       "states, timers, why it sends again and what it drops; further processes in FILE.PROCESS")
       ->type_name("FILE");
-  add_variable("--fault", "URNIC_FAULT", "Lose, repeat, reorder or damage frames, see below")
-      ->check(accepted_by(drivers::FaultSpec::parse))
+  add_variable("--fault", "URNIC_FAULT",
+               "Lose, repeat, reorder or damage frames, and let calls fail, see below")
+      ->check(accepted_by(parse_faults))
       ->type_name("SPEC");
   add_variable("--cc", "URNIC_CC", "How queue pairs slow down when the network is congested, see below")
       ->check(accepted_by(nic::parse_congestion))

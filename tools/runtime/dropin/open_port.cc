@@ -68,7 +68,7 @@ PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config link
 /// be able to notice.
 bool must_have_icrc(const NicEnvironment& environment) {
   const bool is_looked_at = !environment.pcap_file.empty() || !environment.record_file.empty();
-  return environment.has_icrc_always || is_looked_at || !environment.fault.empty();
+  return environment.has_icrc_always || is_looked_at || !environment.faults.frames.empty();
 }
 
 /// To the NICs of the same fabric.
@@ -271,7 +271,7 @@ PortPointer with_hairpin(PortPointer port, const NicEnvironment& environment) {
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   auto opened = open_unwrapped(environment);
   if (!opened) return opened.error();
-  auto faulty = with_faults(std::move(opened.value().port), environment.fault);
+  auto faulty = with_faults(std::move(opened.value().port), environment.faults.frames);
   if (!faulty) return faulty.error();
   opened.value().port = with_hairpin(std::move(faulty.value()), environment);
   if (auto recorded = add_recorders(opened.value(), environment); !recorded) return recorded.error();
