@@ -26,13 +26,13 @@ class Stage:
     Programs started from it run without privilege."""
 
     def __init__(self, build):
-        self._build = pathlib.Path(build).resolve()
-        build_targets(self._build, "product")
+        self.build = pathlib.Path(build).resolve()
+        build_targets(self.build, "product")
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="urnic-clients-", dir="/tmp"))
         self.root.chmod(0o755)
         self.is_root = os.geteuid() == 0
         subprocess.run(
-            ["cmake", "--install", self._build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True
+            ["cmake", "--install", self.build, "--prefix", self.root], stdout=subprocess.DEVNULL, check=True
         )
         self.urnic = self.root / "bin/urnic"
         self.library = self.root / "lib/urnic"
@@ -44,8 +44,8 @@ class Stage:
         """The path of a program of the build, here."""
         here = self.root / "bin" / name
         if not here.exists():
-            build_targets(self._build, name)
-            shutil.copy2(self._build / "bin" / name, here)
+            build_targets(self.build, name)
+            shutil.copy2(self.build / "bin" / name, here)
         return here
 
     def close(self):
@@ -57,9 +57,14 @@ class Stage:
         self._folders += 1
         folder = self._runtime / str(self._folders)
         folder.mkdir(mode=0o700)
-        if self.is_root:
-            os.chown(folder, NOBODY, NOBODY)
+        self.hand_over(folder)
         return folder
+
+    def hand_over(self, folder):
+        """Makes a folder, and what is in it, the unprivileged user's."""
+        if self.is_root:
+            for path in [folder, *folder.rglob("*")]:
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
 
     def environment(self, runtime):
         return {

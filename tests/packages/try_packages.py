@@ -22,7 +22,7 @@ def main():
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=SUITES)
     suites = parser.parse_args().suites
-    if len(list(PACKAGES.glob("*.deb"))) != 1 or len(list(PACKAGES.glob("*.tar.gz"))) != 1:
+    if any(len(list(PACKAGES.glob(pattern))) != 1 for pattern in ("*.deb", "*.tar.gz", "*.whl")):
         sys.exit(
             f"one package of each kind is wanted in {PACKAGES.relative_to(ROOT)}: delete what is there and run tools/package"
         )

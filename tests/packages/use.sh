@@ -39,3 +39,5 @@ pkill -u tester || true
 [ -z "$(find / -xdev -name '*urnic*' -not -path '/proc/*' -not -path '/tmp/*' -not -path '/mnt/*' -not -path "$PWD/*")" ] ||
   fail "these files are left: $(find / -xdev -name '*urnic*' -not -path '/tmp/*' -not -path '/mnt/*' -not -path "$PWD/*")"
 echo "  the .tar.gz ran from '$folder' and is gone without a trace"
+
+sh tests/packages/use_wheel.sh

@@ -1,0 +1,4 @@
+"""`python -m urnic` is `urnic`."""
+from urnic.launcher import main
+
+main()
