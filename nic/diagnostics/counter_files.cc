@@ -16,7 +16,7 @@ namespace urnic::nic {
 namespace {
 
 /// More than any number takes.
-constexpr std::size_t kMostText = 32;
+constexpr std::size_t kMostDigits = 32;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ bool CounterFiles::is_locked(const Descriptor& file) const {
 bool CounterFiles::add_to_file(const KernelCounter& counter, std::uint64_t more) const {
   const Descriptor file = open(counter);
   if (!file) return false;
-  std::array<char, kMostText> text{};
+  std::array<char, kMostDigits> text{};
   const ssize_t length = pread(file.get(), text.data(), text.size(), 0);
   if (length < 0) return false;
   std::uint64_t before = 0;

@@ -1,4 +1,5 @@
-// What another program of the user may ask of a NIC, at its StatusServer. The empty request is for a snapshot.
+// What another program of the user may ask of a NIC, at its StatusServer. The empty request asks for a
+// snapshot.
 #pragma once
 
 #include <string_view>
@@ -11,6 +12,6 @@ inline constexpr std::string_view kLinkUp = "link up";
 /// To write down what the NIC has counted (counter_files.h).
 inline constexpr std::string_view kWriteCounters = "counters";
 /// The answer to a request that was carried out; any other is a reason, for a person.
-inline constexpr std::string_view kDone = "done";
+inline constexpr std::string_view kCarriedOut = "done";
 
 }  // namespace urnic::nic

@@ -163,7 +163,8 @@ class ObjectRegistry {
   /// The numbers of the open contexts of a device, in the order in which they were opened.
   std::vector<std::uint32_t> open_contexts(const ibv_device& device) const;
   /// Calls `visit` with the kind, the address and the number of the context of each object of the device's
-  /// open contexts, none of which a verb destroys meanwhile. Those that a verb is about to destroy are left out.
+  /// open contexts, none of which a verb destroys meanwhile. Those that a verb is about to destroy are left
+  /// out.
   template <typename Visit>
   void for_each(const ibv_device& device, Visit visit) const {
     const std::lock_guard lock(mutex_);

@@ -7,8 +7,8 @@
 
 namespace urnic::verbs_api {
 
-/// Adds the open contexts of the device and what the program has made in them, by number, except memory regions, which the
-/// device knows. Any thread.
+/// Adds the open contexts of the device and what the program has made in them, by number, except memory
+/// regions, which the device knows. Any thread.
 void list_objects(const ibv_device& device, nic::ProgramObjects& to);
 
 }  // namespace urnic::verbs_api

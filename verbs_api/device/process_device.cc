@@ -101,7 +101,7 @@ std::string ProcessDevice::answer(std::string_view request) {
   }
   if (request == nic::kLinkDown) return set_link(false);
   if (request == nic::kLinkUp) return set_link(true);
-  if (request == nic::kWriteCounters) return std::string(nic::kDone);  // the server has had it done
+  if (request == nic::kWriteCounters) return std::string(nic::kCarriedOut);  // the server has had it done
   return "this urnic does not know the request";
 }
 
@@ -116,7 +116,7 @@ std::string ProcessDevice::set_link(bool is_up) {
   }
   if (!lock) return "the process is just opening or closing its devices; try again";
   const auto changed = change_link(is_up);
-  return changed ? std::string(nic::kDone) : changed.error().message;
+  return changed ? std::string(nic::kCarriedOut) : changed.error().message;
 }
 
 Result<void, Error> ProcessDevice::change_link(bool is_up) {

@@ -4,9 +4,9 @@
  *   rails --rank R --port PORT [--seconds S] [--gid INDEX]
  *
  * Rank 0 sends rounds: a WRITE of a pattern, and a WRITE with immediate that has the round's number. Rank 1
- * verifies the pattern and answers with a WRITE with immediate, too. Both print 'ready', 'event RAIL NAME' for
- * each asynchronous event, 'failed RAIL STATUS' once for each rail whose work requests fail, and 'done' with the
- * rounds of each rail; 'broken ...', when a round is missing or wrong.
+ * verifies the pattern and answers with a WRITE with immediate, too. Both print 'ready', 'event RAIL NAME'
+ * for each asynchronous event, 'failed RAIL STATUS' once for each rail whose work requests fail, and 'done'
+ * with the rounds of each rail; 'broken ...', when a round is missing or wrong.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>

@@ -52,7 +52,7 @@ Result<void, Error> set_fabric_link(const std::string& fabric, const std::string
   }
   const auto answer = tell_process(owner->socket, is_up ? nic::kLinkUp : nic::kLinkDown);
   if (!answer) return failure(answer.error());
-  if (answer.value() == nic::kDone) return success();
+  if (answer.value() == nic::kCarriedOut) return success();
   return failure(Error{.code = EIO, .message = answer.value()});
 }
 

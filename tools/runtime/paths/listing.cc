@@ -47,7 +47,7 @@ class Lock {
 };
 
 /// Under the lock. Most programs have none open.
-Extended** find(DIR* stream) {
+Extended** find_open(DIR* stream) {
   Extended** at = &extended;
   while (*at != nullptr && (*at)->stream != stream) at = &(*at)->following;
   return at;
@@ -77,7 +77,7 @@ DIR* extend(DIR* stream) {
 /// After the last entry of the folder itself; null when there is none.
 dirent* next_additional(DIR* stream) {
   const Lock lock;
-  Extended* const open = *find(stream);
+  Extended* const open = *find_open(stream);
   if (open == nullptr) return nullptr;
   const char* const name = additional_entry(open->folder, open->next);
   if (name == nullptr) return nullptr;
@@ -110,7 +110,7 @@ int close_folder(DIR* stream) {
   static auto* const original = next<int(DIR*)>("closedir");
   if (extended_count.load(std::memory_order_relaxed) != 0) {
     const Lock lock;
-    Extended** const at = find(stream);
+    Extended** const at = find_open(stream);
     if (Extended* const gone = *at; gone != nullptr) {
       *at = gone->following;
       extended_count.fetch_sub(1);
@@ -158,7 +158,7 @@ int scan(DIR* stream, dirent*** to, Filter* filter, Compare* compare) {
 
 bool is_extended(DIR* stream) {
   const Lock lock;
-  return *find(stream) != nullptr;
+  return *find_open(stream) != nullptr;
 }
 
 /// Null, too, when the folder has no additional entries: then the C library's scandir does.
@@ -255,7 +255,7 @@ EXPORT void rewinddir(DIR* stream) {
   static auto* const original = next<void(DIR*)>("rewinddir");
   {
     const urnic::paths::Lock lock;
-    if (auto* const open = *urnic::paths::find(stream); open != nullptr) open->next = 0;
+    if (auto* const open = *urnic::paths::find_open(stream); open != nullptr) open->next = 0;
   }
   original(stream);
 }
