@@ -104,7 +104,7 @@ TEST_F(EnvironmentTest, GivesEachDeviceAPortAndAddressesOfItsOwn) {
   EXPECT_EQ(second.port.to_string(), "fabric:default,1");
   EXPECT_EQ(to_string(third.device.ipv4->address), "10.77.0.3");
   EXPECT_EQ(second.device.link_mtu, 1500);
-  EXPECT_EQ(first.fault + second.fault + third.fault, "loss=0.1");
+  EXPECT_EQ(first.faults.frames + second.faults.frames + third.faults.frames, "loss=0.1");
   EXPECT_EQ(first.pcap_file, "/tmp/a.pcap");
   EXPECT_EQ(second.pcap_file, "/tmp/a.pcap.urnic1") << "two devices cannot write one file";
   EXPECT_EQ(third.pcap_file, "/tmp/b.pcap");
@@ -143,6 +143,16 @@ TEST_F(EnvironmentTest, NamesTheVariableOfTheDevice) {
   unsetenv("URNIC_MTU_1");
   set("URNIC_MTU", "12");
   EXPECT_THAT(refusal(), StartsWith("URNIC_MTU='12'"));
+}
+
+TEST_F(EnvironmentTest, HasFaultsOfCallsForTheWholeProcess) {
+  set("URNIC_DEVICES", "2");
+  set("URNIC_FAULT", "verb:ibv_reg_mr=ENOMEM,loss=0.1");
+  const auto launcher = read_environments();
+  ASSERT_TRUE(launcher && tools::export_environments(launcher.value()));
+  EXPECT_TRUE(read_environments()) << "inside of the run";
+  set("URNIC_FAULT_1", "verb:ibv_reg_mr=ENOMEM");
+  EXPECT_THAT(refusal(), HasSubstr("give them in URNIC_FAULT"));
 }
 
 TEST_F(EnvironmentTest, HasOneDeviceAtAPortThatIsForOne) {
