@@ -132,27 +132,25 @@ transport::PathMtu Device::usual_path_mtu() const {
   return nic::usual_path_mtu(config_);
 }
 
-Device::HostChange Device::update_host(const std::vector<HostAddress>& addresses, bool has_link) {
+bool Device::update_host(const std::vector<HostAddress>& addresses, bool has_link) {
   const std::lock_guard guard(*engine_);
   const GidTable::Update update = gids_.update(addresses);
   for (const transport::wire::Gid& moved : update.moved) engine_->rdma_cm().on_address_moved(moved);
-  const bool is_plugged = is_plugged_.load(std::memory_order_relaxed);
-  const bool has_changed = has_link_.exchange(has_link) != has_link;
-  return {.gids = update.has_changed, .link = has_changed && is_plugged};
+  has_link_.store(has_link);
+  return update.has_changed;
 }
 
-Result<bool, Error> Device::set_link(bool is_up) {
+Result<void, Error> Device::set_link(bool is_up) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   const std::lock_guard once(start_mutex_);
   const std::lock_guard guard(*engine_);
-  const bool had_link = has_link();
   try {
     if (engine_->is_started()) engine_->pipeline().set_link(is_up);
   } catch (const std::bad_alloc&) {
     return failure(no_memory());
   }
   is_plugged_.store(is_up, std::memory_order_relaxed);
-  return had_link != has_link();
+  return success();
 }
 
 bool Device::is_started() const {

@@ -57,16 +57,13 @@ class Device {
   bool has_link() const {
     return has_link_.load(std::memory_order_relaxed) && is_plugged_.load(std::memory_order_relaxed);
   }
-  /// Takes the NIC's link down, as who pulls out a cable, or up again. Returns whether that changes
-  /// has_link(). The error: there is no memory, or the device was forked away.
-  Result<bool, Error> set_link(bool is_up);
+  /// Takes the NIC's link down, as who pulls out a cable, or up again. The error: there is no memory, or the
+  /// device was forked away.
+  Result<void, Error> set_link(bool is_up);
 
-  struct HostChange {
-    bool gids = false;  ///< some came or went
-    bool link = false;  ///< went up or down: has_link()
-  };
-  /// The host has these addresses now, and the first interface a carrier or not.
-  HostChange update_host(const std::vector<HostAddress>& addresses, bool has_link);
+  /// The host has these addresses now, and the first interface a carrier or not. Returns whether GIDs came or
+  /// went.
+  bool update_host(const std::vector<HostAddress>& addresses, bool has_link);
   /// The largest path MTU that fits the link: largest with MTU + 80 <= link MTU (fact 41), and 4
   /// more with a VLAN's tag.
   transport::PathMtu max_path_mtu() const;

@@ -120,10 +120,10 @@ std::string ProcessDevice::set_link(bool is_up) {
 }
 
 Result<void, Error> ProcessDevice::change_link(bool is_up) {
-  const auto changed = nic_->set_link(is_up);
-  if (!changed) return failure(changed.error());
-  if (changed.value()) tell_of_link();
-  return success();
+  const bool had_link = nic_->has_link();
+  auto changed = nic_->set_link(is_up);
+  if (nic_->has_link() != had_link) tell_of_link();
+  return changed;
 }
 
 void ProcessDevice::tell_of_link() const {
@@ -177,14 +177,14 @@ bool ProcessDevice::on_host(const nic::HostInterfaces& host) {
   const bool has_link = has_carrier || !had_carrier_;
   const auto addresses = environment_.port.is_each ? nic::addresses_on(host, environment_.host.interface)
                                                    : nic::addresses_there(host);
+  const bool had_link = device.has_link();
   // Programs of the host could still reach the one interface of the device, and do not on a card.
   if (environment_.port.is_each) static_cast<void>(device.set_link(has_link));
-  const auto change = device.update_host(addresses, has_link);
-  if (change.gids) {
+  if (device.update_host(addresses, has_link)) {
     show_host();
     tell_contexts(IBV_EVENT_GID_CHANGE);
   }
-  if (change.link) tell_of_link();
+  if (device.has_link() != had_link) tell_of_link();
   return true;
 }
 
