@@ -6,6 +6,7 @@ import time
 import harness
 from harness import free_port, wait_until
 from hosts import HostsTest
+from listeners import is_listening
 
 TWO = ["--port", "fabric", "--devices", "2"]
 EACH = ["--port", "host,each"]
@@ -166,6 +167,33 @@ class OnFabric(DevicesTest):
         used, unused = pathlib.Path(capture + ".urnic1"), pathlib.Path(capture)
         self.assertGreater(used.stat().st_size, 10000)
         self.assertLess(unused.stat().st_size, 2000)
+
+    def test_ucx_sends_over_both_rails(self):
+        self.require("ucx_perftest")
+        port = free_port()
+        counters = [f"/sys/class/infiniband/urnic{i}/ports/1/counters/port_xmit_data" for i in range(2)]
+        measure = f"ucx_perftest -t tag_bw -s 1048576 -n 200 -w 20 -p {port}"
+        settings = {
+            "UCX_TLS": "rc_v,ud_v,self",
+            "UCX_NET_DEVICES": "urnic0:1,urnic1:1",
+            "UCX_MAX_RNDV_RAILS": "2",
+        }
+
+        def start(name, words):
+            script = f"{words} && cat {' '.join(counters)}"
+            return self.start(name, ["sh", "-c", script], TWO, environment=settings)
+
+        server = start("server", measure)
+        # It is a child of the shell.
+        if not wait_until(lambda: is_listening(port), harness.START_TIMEOUT):
+            self.fail_with("the server does not listen")
+        client = start("client", f"{measure} 127.0.0.1")
+        for process in (client, server):
+            self.expect_end(process)
+        # A WRITE or a READ carries the data: one of the two sends it, by both of its devices.
+        sent = [[int(count) for count in each.output().split()[-2:]] for each in (client, server)]
+        quarter = 200 * 1048576 // 4 // 4  # of all the bytes, in the counter's unit of 4 bytes
+        self.assertTrue(any(min(of_devices) > quarter for of_devices in sent), sent)
 
     def test_what_cannot_be_is_said(self):
         def refusal(*options):
