@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 namespace urnic::verbs_api {
@@ -36,6 +37,12 @@ std::string Variables::full_name(const char* name) const {
   const std::string own = numbered(name, device_);
   const bool has_shared = can_be_shared(name) && find(name) && !find(own.c_str());
   return has_shared ? name : own;
+}
+
+Error invalid(const Variables& variables, const char* name, std::string_view why) {
+  return Error{.code = EINVAL,
+               .message = fmt::format("{}='{}': {}", variables.full_name(name),
+                                      variables.text(name).value_or(""), why)};
 }
 
 }  // namespace urnic::verbs_api

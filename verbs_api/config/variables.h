@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "transport/result.h"
+
 namespace urnic::verbs_api {
 
 /// Device 0 has the variables under their plain names. Device N looks for NAME_N first (URNIC_FAULT_1). Where
@@ -24,5 +26,19 @@ class Variables {
  private:
   unsigned device_;
 };
+
+/// EINVAL, with the variable as the device has it, and why its text is wrong.
+Error invalid(const Variables& variables, const char* name, std::string_view why);
+
+/// The variable as `parse` understands it, nothing when it is absent, or an error with its name.
+template <typename Value>
+Result<std::optional<Value>, Error> read(const Variables& variables, const char* name,
+                                         Result<Value, Error> (*parse)(std::string_view)) {
+  const auto text = variables.text(name);
+  if (!text) return std::optional<Value>();
+  const auto value = parse(*text);
+  if (!value) return invalid(variables, name, value.error().message);
+  return std::optional<Value>(value.value());
+}
 
 }  // namespace urnic::verbs_api
