@@ -96,8 +96,9 @@ Result<std::uint16_t, int> HostPorts::bind(unsigned slot, PortSpace space, Bindi
   Binding in_table = binding;
   in_table.id = of_host(slot, binding.id);
   in_table.interface = interfaces_[slot];
-  if (lent_[slot].erase({space, port}) > 0)
+  if (lent_[slot].erase({space, port}) > 0) {
     table_.remove(space, port, lent_binding(slot, port, interfaces_[slot]).id);
+  }
   if (!table_.add(space, in_table)) return failure(EADDRINUSE);
   held.emplace(key, binding);
   return success(port);
@@ -132,8 +133,9 @@ void HostPorts::release_all(unsigned slot) {
     table_.remove(std::get<PortSpace>(key), binding.address.port, of_host(slot, binding.id));
   }
   held_[slot].clear();
-  for (const auto& [space, port] : lent_[slot])
+  for (const auto& [space, port] : lent_[slot]) {
     table_.remove(space, port, lent_binding(slot, port, interfaces_[slot]).id);
+  }
   lent_[slot].clear();
   interfaces_[slot] = 0;
 }

@@ -151,8 +151,9 @@ std::optional<std::string> StatusServer::read_request(int client) const {
     }
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
-    if (errno != EAGAIN || left <= 0 || !wait_for(client, POLLIN, static_cast<int>(left)))
+    if (errno != EAGAIN || left <= 0 || !wait_for(client, POLLIN, static_cast<int>(left))) {
       return std::nullopt;
+    }
   }
   return std::nullopt;
 }

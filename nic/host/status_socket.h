@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +24,6 @@ struct ProcessName {
   /// Nothing when `text` is no such name.
   static std::optional<ProcessName> parse(std::string_view text);
   std::string to_string() const;
-
-  friend auto operator<=>(const ProcessName&, const ProcessName&) = default;
 };
 
 /// The name of a socket: "status.PROCESS.NAMESPACE" for the first device of a process, and
@@ -40,8 +37,6 @@ struct StatusName {
   /// Nothing when no such socket can have the name.
   static std::optional<StatusName> parse(std::string_view text);
   std::string to_string() const;
-
-  friend auto operator<=>(const StatusName&, const StatusName&) = default;
 };
 
 /// The private folder (nic/host/lock_file.h), open, so that what it was checked for stays true.

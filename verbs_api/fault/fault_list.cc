@@ -61,9 +61,10 @@ Result<FaultList, Error> FaultList::parse(std::string_view text) {
     list.frames = text;
     return list;
   }
-  if (has_gap)
+  if (has_gap) {
     return Error{.code = EINVAL,
                  .message = fmt::format("fault '{}': a word is missing between commas", text)};
+  }
   const bool has_good_seed = list.frames == fmt::format("{}{}", kSeed, list.seed);
   if (is_seed_alone && has_good_seed) list.frames.clear();
   return list;

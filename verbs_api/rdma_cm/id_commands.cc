@@ -110,7 +110,7 @@ namespace {
 Result<std::uint32_t, Error> destroy(const Command& command, IdNumber id) {
   std::uint32_t fetched = 0;
   return with_id(command, id, [&](RdmaCm& cm, ChannelPart& part) -> Result<std::uint32_t, Error> {
-    const auto of_part = cm.destroy_id(part.events(), id, part.nic().now());
+    auto of_part = cm.destroy_id(part.events(), id, part.nic().now());
     if (!of_part) return of_part;
     fetched += of_part.value();
     return fetched;

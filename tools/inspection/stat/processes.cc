@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <tuple>
 
 #include "nic/host/status_socket.h"
 #include "tools/inspection/stat/snapshot_reader.h"
@@ -135,7 +136,10 @@ Result<std::vector<NicProcess>, Error> ask_processes() {
     if (nic::StatusName::parse(name) && entry->is_socket(code)) names.push_back(name);
   }
   // As they were started, as long as the numbers of processes do not wrap.
-  std::ranges::sort(names, {}, [](const std::string& name) { return *nic::StatusName::parse(name); });
+  std::ranges::sort(names, {}, [](const std::string& text) {
+    const auto name = *nic::StatusName::parse(text);
+    return std::tuple(name.process.process, name.process.pid_namespace, name.device);
+  });
   std::vector<NicProcess> processes;
   for (const std::string& name : names) {
     if (auto process = snapshot_of(folder.value(), name)) processes.push_back(std::move(*process));
