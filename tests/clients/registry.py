@@ -16,7 +16,6 @@ PLACE = harness.PROJECT / "build/registry"
 
 # The newest ones of November 2026.
 IBVERBS_PYPI = "ibverbs==2026.10.22"
-PYVERBS = "pyverbs==59.0"
 MOONCAKE = "mooncake-transfer-engine-non-cuda==0.3.13.post1"
 NIXL = "nixl-cu12==1.5.1"
 NUMPY = "numpy==2.4.6"

@@ -1,7 +1,7 @@
 """Programs of others that are not Debian's, from PyPI and crates.io, and Debian's that open sockets of their
 own at the addresses of the NICs."""
 from lines.cm_line import Scenario
-from lines.dapl import Dapl, Qperf
+from lines.dapl import Qperf
 from registry import ASYNC_RDMA, IBVERBS_CRATE, IBVERBS_PYPI, MOONCAKE, NIXL, SIDEWAY
 
 DAPL = [
@@ -10,7 +10,7 @@ DAPL = [
             f"{program} -P {provider}{role}{words}",
             f"{program} -P {provider} -h 10.99.0.1{words}",
             f"lines.dapl.Dapl.{program}_{provider}",
-            cover=program == "dtestx",
+            cover=(program, provider) == ("dtestx", "cma"),
         )
         for provider in ("cma", "scm")
         for program, role, words in (
@@ -23,7 +23,7 @@ DAPL = [
     *(
         Scenario(
             f"dapltest -T S -D {provider}",
-            "; ".join(f"dapltest -s 10.99.0.1 -D {provider} {words}" for words in Dapl.TRANSACTIONS),
+            f"dapltest -s 10.99.0.1 -D {provider}: -T T -V and -V -P, -T P and -m p, -T Q",
             f"lines.dapl.Dapl.dapltest_{provider}",
         )
         for provider in ("cma", "scm")
