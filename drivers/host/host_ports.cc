@@ -99,7 +99,8 @@ Result<std::uint16_t, int> HostPorts::bind(unsigned slot, PortSpace space, Bindi
   if (lent_[slot].erase({space, port}) > 0) {
     table_.remove(space, port, lent_binding(slot, port, interfaces_[slot]).id);
   }
-  if (!table_.add(space, in_table)) return failure(EADDRINUSE);
+  if (const int code = table_.error_of_adding(space, in_table); code != 0) return failure(code);
+  table_.add(space, in_table);
   held.emplace(key, binding);
   return success(port);
 }

@@ -70,8 +70,10 @@ std::optional<SharedSockets> sockets_of(SwitchConnection::Reply& reply) {
 }
 
 Error port_error(const Error& error, PortSpace space, std::uint16_t port) {
+  const bool is_in_use = error.code == EADDRINUSE || (error.code == EADDRNOTAVAIL && port != 0);
   return Error{.code = error.code,
-               .message = fmt::format("rdma_cm port {} {}: {}", name_of(space), port, error.message)};
+               .message = fmt::format("rdma_cm port {} {}: {}", name_of(space), port,
+                                      is_in_use ? "a program of this host has it" : error.message)};
 }
 
 HostRequest request_about(HostRequestKind kind, PortSpace space, std::uint16_t port, IdNumber id) {

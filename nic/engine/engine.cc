@@ -203,6 +203,10 @@ void Engine::flush_responses(QueuePair& qp) {
   send_last_responses(*this, qp);
 }
 
+void Engine::receive_what_has_come() {
+  if (is_started()) take_arrivals(*this);
+}
+
 void Engine::find_next_hop(const AddressVector& to) {
   if (!is_started()) return;
   const auto source = gids().at(to.source_gid_index);

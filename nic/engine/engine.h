@@ -59,6 +59,7 @@ class Engine final : public QueueEngine {
   bool is_asked() const { return lock_.is_asked(); }
 
   void flush_responses(QueuePair& qp) override;
+  void receive_what_has_come() override;
 
   // --- Under the lock, except where noted ---
 

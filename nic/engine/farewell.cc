@@ -84,6 +84,15 @@ void run_while(Engine& engine, const MustRun& must_run) {
 
 }  // namespace
 
+void take_arrivals(Engine& engine) {
+  const Clock& clock = engine.clock();
+  const Time end = clock.now() + kLongestFarewell;
+  for (int i = 0; i < kMostManualRounds && clock.now() < end; ++i) {
+    const std::lock_guard guard(engine);
+    if (engine.pipeline().run(clock.now()).received == 0) return;
+  }
+}
+
 void send_last_responses(Engine& engine, QueuePair& qp) {
   run_while(engine, [&engine, &qp] {
     if (!qp.endpoint().has_pending_response()) return false;

@@ -8,8 +8,12 @@ namespace urnic::nic {
 class Engine;
 class QueuePair;
 
-// Each of these three runs rounds until that is sent: for 5 ms at most, as the port may stay full. They take
-// the lock of `engine`, and wait for nothing else.
+// Each of these four runs rounds for 5 ms at most. They take the lock of `engine`, and wait for nothing else.
+
+/// Handles the frames that have come: until a round finds none.
+void take_arrivals(Engine& engine);
+
+// The other three run rounds until that is sent; the port may stay full.
 
 /// What `qp` owes: its pending acknowledgements and responses.
 void send_last_responses(Engine& engine, QueuePair& qp);

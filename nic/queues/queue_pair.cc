@@ -283,6 +283,7 @@ bool QueuePair::note_state() {
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
   if (auto checked = check_ranges(attributes); !checked) return checked;
+  if (attributes.state == QpState::kError) engine_.receive_what_has_come();
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
   if (forgets) engine_.flush_responses(*this);

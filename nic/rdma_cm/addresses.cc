@@ -164,9 +164,13 @@ Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port(Id& id, PortTable:
   if (*port.value() == 0) port = ports_.find_free(id.space);
   if (!port.value()) return Error{.code = EADDRNOTAVAIL, .message = "all ports are taken"};
   binding.address.port = *port.value();
-  if (ports_.add(id.space, binding)) return port;
+  const int code = ports_.error_of_adding(id.space, binding);
+  if (code == 0) {
+    ports_.add(id.space, binding);
+    return port;
+  }
   if (host_ != nullptr) give_port_back(id, binding.address.port);
-  return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
+  return Error{.code = code, .message = to_string(binding.address) + " is in use by this program"};
 }
 
 Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port_of_host(Id& id,
@@ -177,8 +181,9 @@ Result<std::optional<std::uint16_t>, Error> RdmaCm::take_port_of_host(Id& id,
     id.is_port_lent = lent.has_value();
     return lent;
   }
-  if (ports_.may_add(id.space, binding)) return std::optional<std::uint16_t>();
-  return Error{.code = EADDRINUSE, .message = to_string(binding.address) + " is in use by this program"};
+  const int code = ports_.error_of_adding(id.space, binding);
+  if (code == 0) return std::optional<std::uint16_t>();
+  return Error{.code = code, .message = to_string(binding.address) + " is in use by this program"};
 }
 
 void RdmaCm::give_port_back(const Id& id, std::uint16_t port) {

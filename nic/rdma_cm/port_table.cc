@@ -1,6 +1,7 @@
 #include "nic/rdma_cm/port_table.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace urnic::nic::rdma_cm {
 namespace {
@@ -30,17 +31,19 @@ bool overlap(const PortTable::Binding& one, const PortTable::Binding& other) {
 
 PortTable::PortTable(std::uint64_t seed) : next_free_(static_cast<std::uint32_t>(seed % kFreeCount)) {}
 
-bool PortTable::may_add(PortSpace space, const Binding& binding) const {
+int PortTable::error_of_adding(PortSpace space, const Binding& binding) const {
   const auto there = bindings_.find({space, binding.address.port});
-  if (there == bindings_.end()) return true;
-  return std::ranges::none_of(there->second, [&binding](const Binding& other) {
+  if (there == bindings_.end()) return 0;
+  for (const Binding& other : there->second) {
     const bool is_shared = binding.may_be_shared && other.may_be_shared && !other.is_listening;
-    return overlap(binding, other) && !is_shared;
-  });
+    if (is_shared || !overlap(binding, other)) continue;
+    return binding.address.is_any() || other.address.is_any() ? EADDRNOTAVAIL : EADDRINUSE;
+  }
+  return 0;
 }
 
 bool PortTable::add(PortSpace space, const Binding& binding) {
-  if (!may_add(space, binding)) return false;
+  if (error_of_adding(space, binding) != 0) return false;
   bindings_[{space, binding.address.port}].push_back(binding);
   return true;
 }

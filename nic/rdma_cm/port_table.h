@@ -27,8 +27,9 @@ class PortTable {
     std::uint32_t interface = 0;
   };
 
-  /// Whether the port is free, or may be shared.
-  bool may_add(PortSpace space, const Binding& binding) const;
+  /// 0 where the port is free, or may be shared. Else what the kernel answers (cma_check_port() in its
+  /// drivers/infiniband/core/cma.c): EADDRNOTAVAIL where one of the two addresses is any; EADDRINUSE.
+  int error_of_adding(PortSpace space, const Binding& binding) const;
   /// False when the port is taken.
   bool add(PortSpace space, const Binding& binding);
   /// Whether an id has the port, at whatever address.

@@ -108,8 +108,8 @@ class RdmaCm final : private cm::Consumer {
   Result<void, Error> answer(const PortQuestion& question, const PortAnswer& answer);
 
   /// EADDRNOTAVAIL: not an address of this NIC; EINVAL, ENODEV: a link-local address without its interface,
-  /// or on another one; EADDRINUSE; EACCES never: there are no privileged ports. Port 0 chooses one. The NIC
-  /// must have been started.
+  /// or on another one; EADDRINUSE, and EADDRNOTAVAIL if one of the two addresses is any: the port is in use;
+  /// EACCES never: there are no privileged ports. Port 0 chooses one. The NIC must have been started.
   Step bind(EventChannel& channel, IdNumber id, const SocketAddress& address);
   /// Answered by kAddressResolved, or kAddressError with -ETIMEDOUT, -ENETUNREACH (no address of that family,
   /// or no route), -EHOSTUNREACH (no host answers, or ICMP says so), or what else a route or ICMP says.

@@ -30,8 +30,8 @@ class SharedHost {
   // --- Without it: each waits for another process, a second at most. ---
 
   /// As PortTable::add(), for all NICs of the host. Port 0 has one chosen; returns the port. A lent one that
-  /// the NIC has taken becomes the id's. EADDRINUSE: it is taken; EADDRNOTAVAIL: all are; EIO: the host's
-  /// switch does not answer, and the id will not have the port.
+  /// the NIC has taken becomes the id's. EADDRINUSE, EADDRNOTAVAIL: as PortTable::error_of_adding(), or no
+  /// port is free; EIO: the host's switch does not answer, and the id will not have the port.
   virtual Result<std::uint16_t, Error> bind(PortSpace space, const PortTable::Binding& binding) = 0;
   /// As PortTable::listen(), for what bind() gave. EADDRINUSE: another id listens there already, perhaps
   /// another NIC's; EIO as bind().

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs every line of the ladder (lines/verbs_table.py, lines/cm_table.py), as an ordinary user, and writes
-the results as a table.
+"""Runs every line of the ladder (the tables in lines/), as an ordinary user, and writes the results as a
+table.
 
     ladder.py [--build DIR] [--port SPEC] [--write FILE] [PATTERN...]     e.g.  ladder.py 'ib_send_*-c UD*'
 
@@ -21,11 +21,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import harness  # noqa: E402
-from lines import cm_table, verbs_table  # noqa: E402
+from lines import cm_table, registry_table, verbs_table  # noqa: E402
 
 SECTIONS = (
     ("Programs that tell each other their queue pairs over TCP", verbs_table.LINES),
     ("Programs that connect by rdma_cm", cm_table.LINES),
+    ("uDAPL, qperf, and programs of PyPI and crates.io", registry_table.LINES),
 )
 PACKAGES = (
     "ibverbs-utils",
@@ -38,6 +39,8 @@ PACKAGES = (
     "libiscsi7",
     "qemu-system-x86",
     "sockperf",
+    "dapl2-utils",
+    "qperf",
 )
 
 

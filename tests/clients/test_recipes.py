@@ -4,7 +4,8 @@ import os
 import re
 
 import harness
-from harness import ClientTest
+import registry
+from registry import RegistryTest
 
 RECIPES = harness.PROJECT / "tools/deployment/recipes"
 NETWORK = (
@@ -21,23 +22,33 @@ NEEDS = {
     "libfabric": ["fi_pingpong"],
     "gloo": ["g++"],
     "ceph": ["ceph", "ceph-mon", "monmaptool"],
+    "mooncake": [],
+    "nixl": [],
+}
+# What they need of PyPI.
+PYTHON_NEEDS = {
+    "mooncake": (registry.MOONCAKE, registry.NUMPY),
+    "nixl": (registry.NIXL, registry.NUMPY),
 }
 
 
-class Recipes(ClientTest):
+class Recipes(RegistryTest):
     PACKAGES = "recipes"
 
     def follow(self, name):
         self.require(*NEEDS[name])
+        variables = {}
+        if name in PYTHON_NEEDS:
+            packages = self.bring(registry.python_packages, name, *PYTHON_NEEDS[name])
+            variables = {"PYTHONPATH": str(packages), "PYTHONDONTWRITEBYTECODE": "1"}
         inside = self.namespace(*NETWORK)
         tmp = self.runtime / "tmp"
         tmp.mkdir()
         tmp.chmod(0o777)
-        path = f"{harness.STAGE.urnic.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
+        path = f"{harness.STAGE.urnic.parent}:/usr/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
+        variables |= {"PATH": path, "TMPDIR": str(tmp), "URNIC_PORT": ""}
         words = harness.STAGE.drop_privilege(["sh", RECIPES / f"{name}.sh"])
-        process = self.start_plain(
-            name, [*inside, *words], {"PATH": path, "TMPDIR": str(tmp), "URNIC_PORT": ""}, privileged=True
-        )
+        process = self.start_plain(name, [*inside, *words], variables, privileged=True)
         self.expect_end(process, timeout=120)
         if not re.search(r"urnic carried [1-9]\d* packets", process.output()):
             self.fail_with("packets expected")

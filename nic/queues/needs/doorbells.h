@@ -26,6 +26,10 @@ class Doorbells {
   /// Before `qp` forgets its pending acknowledgements and responses: sends them, and before them what the
   /// program posted with ring_with_next(), unless the port stays full for long. Takes the engine's lock.
   virtual void flush_responses(QueuePair& qp) = 0;
+  /// Before the program takes a queue pair to ERR: handles the frames that have come. A card takes each as it
+  /// comes, so that what a peer acknowledged before it said anything by other means, by TCP for instance, has
+  /// completed. For some milliseconds at most. Takes the engine's lock.
+  virtual void receive_what_has_come() = 0;
 
  protected:
   ~Doorbells() = default;

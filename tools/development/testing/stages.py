@@ -130,6 +130,9 @@ def stage_canary(log, full):
 ELSEWHERE = (
     "test_kill.*",
     "test_mpi.*",
+    "test_mooncake.*",
+    "test_nixl.*",
+    "test_rust.*",
     "test_ovs.*",
     "test_recipes.*",
     "test_labs.*_gaps_fail",

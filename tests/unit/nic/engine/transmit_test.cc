@@ -256,6 +256,20 @@ TEST_F(TransmitTest, FlushesAQueuePairInErrorThoughAnotherOneWaitsForTheFullPort
   EXPECT_EQ(pair.a().cq().added(), 39u);
 }
 
+// A card has taken the acknowledgement before the peer can have said by TCP that it is done.
+TEST_F(TransmitTest, HandlesWhatHasComeBeforeAQueuePairGoesToError) {
+  pair.connect();
+  pair.settle();
+  pair.b().post_receive(2, 0, 10);
+  pair.a().post_send(1, 0, 10);
+  pair.a().device().progress();
+  pair.b().device().progress();
+  ASSERT_TRUE(pair.b().qp().modify({.state = QpState::kError}));  // acknowledges first
+  ASSERT_EQ(pair.b().poll_text(), "2 ok");
+  ASSERT_TRUE(pair.a().qp().modify({.state = QpState::kError}));
+  EXPECT_EQ(pair.a().poll_text(), "1 ok");
+}
+
 // In ERR no response leaves any more.
 TEST_F(TransmitTest, FlushesAQueuePairInErrorThatOwesAResponseThoughAnotherOneWaitsForTheFullPort) {
   pair.connect();

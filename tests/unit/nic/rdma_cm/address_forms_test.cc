@@ -183,7 +183,7 @@ TEST_F(MappedAddress, TakesThePortFromIpv4) {
   any.address = any_address().address;
   ASSERT_TRUE(active.cm().bind(active.channel(), active.create(), any));
   EXPECT_EQ(Program::error_of(active.cm().bind(active.channel(), active.create(), address_of(1, kPort))),
-            EADDRINUSE);
+            EADDRNOTAVAIL);
   const SocketAddress link_local{
       .family = Family::kIpv6, .address = *pair.a().device().gids().at(0), .port = kPort};
   EXPECT_TRUE(active.cm().bind(active.channel(), active.create(), link_local))
