@@ -90,6 +90,12 @@ auto with_id(const Command& command, nic::rdma_cm::IdNumber id, Operation operat
   return with_rdma_cm(*parts.back(), operation);
 }
 
+/// Whether bind says so because another id has the port: as Linux' cma_check_port() has it, EADDRNOTAVAIL where
+/// one of the two is bound to any address.
+inline bool is_port_taken(int code) {
+  return code == EADDRINUSE || code == EADDRNOTAVAIL;
+}
+
 /// The errno value of a Result; 0 for success.
 template <typename Value>
 int errno_of(const Result<Value, Error>& result) {

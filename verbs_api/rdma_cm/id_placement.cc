@@ -82,11 +82,8 @@ Result<void, Error> bind_parts(Parts parts, IdNumber id, SocketAddress any) {
 }
 
 Result<void, Error> bind_to_any(Parts parts, IdNumber id, const SocketAddress& any) {
-  const auto is_taken = [](const Error& error) {
-    return error.code == EADDRINUSE || error.code == EADDRNOTAVAIL;
-  };
   auto bound = bind_parts(parts, id, any);
-  for (int i = 1; i < kPortsTried && !bound && is_taken(bound.error()) && any.port == 0; ++i) {
+  for (int i = 1; i < kPortsTried && !bound && is_port_taken(bound.error().code) && any.port == 0; ++i) {
     bound = bind_parts(parts, id, any);
   }
   return bound;

@@ -65,7 +65,7 @@ int bind_and_listen(Channel& channel, const KeptId& id) {
         write_socket_address(*id.bound, std::as_writable_bytes(std::span(&bind.addr, 1))));
     const auto give_up = Clock::now() + kPatience;
     int failed = ucm::bind(command_of(channel, bind));
-    while (failed == EADDRINUSE && Clock::now() < give_up) {
+    while (ucm::is_port_taken(failed) && Clock::now() < give_up) {
       nic::pause_uncancelled(kPause);
       failed = ucm::bind(command_of(channel, bind));
     }
