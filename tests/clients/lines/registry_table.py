@@ -44,6 +44,11 @@ MOONCAKE_LINES = (
         "test_mooncake.Mooncake.test_bench",
     ),
     Scenario(
+        "mooncake_peer.py target --devices urnic0,urnic1 (--devices 2, a link of which goes down)",
+        "mooncake_peer.py initiator --devices urnic0,urnic1 --until-it-fails",
+        "test_mooncake.Mooncake.test_it_goes_on_by_one_device_when_the_other_loses_its_link",
+    ),
+    Scenario(
         "mooncake_master; mooncake_store.py hold",
         "mooncake_store.py use: put and get of 30 values of 1 MiB",
         "test_mooncake.Mooncake.test_store",
