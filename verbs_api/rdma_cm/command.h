@@ -90,8 +90,8 @@ auto with_id(const Command& command, nic::rdma_cm::IdNumber id, Operation operat
   return with_rdma_cm(*parts.back(), operation);
 }
 
-/// Whether bind says so because another id has the port: as Linux' cma_check_port() has it, EADDRNOTAVAIL where
-/// one of the two is bound to any address.
+/// Whether bind says so because another id has the port: EADDRNOTAVAIL where one of the two is bound to any
+/// address, as Linux' cma_check_port() has it.
 inline bool is_port_taken(int code) {
   return code == EADDRINUSE || code == EADDRNOTAVAIL;
 }
