@@ -36,6 +36,8 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   }
   config.seed = options.seed + end;
   config.explain = options.explain;
+  config.devices = options.devices;
+  config.number = options.devices - 1;
   return config;
 }
 

@@ -26,6 +26,7 @@ namespace urnic::nic {
 struct DevicePairOptions {
   std::uint16_t link_mtu = 4200;
   std::uint64_t seed = 1;
+  unsigned devices = 1;  ///< in the process of each; both are the last one there
   bool explain = false;
   HostRoutes routes{};                   ///< of both devices
   std::array<std::uint16_t, 2> vlans{};  ///< of either device; 0: none

@@ -1,8 +1,10 @@
 // A program with tens of thousands of ids, whose events wait.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "tests/unit/nic/rdma_cm/cm_pair.h"
@@ -73,6 +75,22 @@ TEST_F(ManyIds, EndTogetherSoonAndSomeAtATime) {
     before = left;
   }
   EXPECT_TRUE(active.cm().ids().empty());
+}
+
+class IdsOfOneDeviceOfThree : public CmTest {
+ protected:
+  IdsOfOneDeviceOfThree() : CmTest({.devices = 3}) {}
+};
+
+TEST_F(IdsOfOneDeviceOfThree, HaveNumbersThatNoOtherDeviceGives) {
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(transport::to_integer(active.create()) % 3, 2u);
+}
+
+TEST_F(IdsOfOneDeviceOfThree, AreAsManyAsTheDevicesShare) {
+  constexpr std::uint32_t kShare = kMaxIds / 3;
+  for (std::uint32_t i = 0; i < kShare; ++i) active.create();
+  EXPECT_EQ(Program::error_of(active.cm().create_id(active.channel(), 0, PortSpace::kTcp, Service::kRc)),
+            ENOMEM);
 }
 
 TEST_F(ManyIds, OfOneChannelEndTogetherAndTheOthersStay) {
