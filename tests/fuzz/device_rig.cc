@@ -101,10 +101,6 @@ class FuzzPort final : public kernel::VirtualPort {
   NeighborCache peer_;
 };
 
-bool is_receive(CompletionOpcode opcode) {
-  return opcode == CompletionOpcode::kReceive || opcode == CompletionOpcode::kReceiveRdmaWithImmediate;
-}
-
 }  // namespace
 
 void require(bool holds, const char* what) {

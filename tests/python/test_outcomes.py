@@ -246,7 +246,14 @@ def test_ctrl_c_ends_all_programs(pytester):
         """
     )
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
-    running = subprocess.Popen(command, cwd=pytester.path, stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen(
+        command,
+        cwd=pytester.path,
+        stdout=subprocess.PIPE,
+        text=True,
+        # A job in the background of a shell ignores it, and so do all that it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     file = pytester.path / "pid"
     for _ in range(2000):
         if file.exists():

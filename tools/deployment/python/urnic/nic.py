@@ -25,6 +25,8 @@ class Nic:
     """
 
     port: Optional[str] = None
+    devices: Optional[int] = None
+    files: Optional[str] = None
     ip: Optional[str] = None
     ip6: Optional[str] = None
     mac: Optional[str] = None
