@@ -12,6 +12,7 @@ import harness
 from harness import ClientTest, free_port, wait_until
 
 PORT = "/sys/class/infiniband/urnic0/ports/1"
+WRITES = 200000
 DATA = f"{PORT}/counters/port_xmit_data"
 SENT = f"{PORT}/hw_counters/sent_pkts"
 
@@ -129,7 +130,19 @@ class Files(ClientTest):
         host, nic = self.own_host(), ("--port", "host")
 
         def start(name, *options):
-            words = ["ib_write_bw", "-d", "urnic0", "-x", "1", "-F", "-n", "60000", "-p", str(port), *options]
+            words = [
+                "ib_write_bw",
+                "-d",
+                "urnic0",
+                "-x",
+                "1",
+                "-F",
+                "-n",
+                str(WRITES),
+                "-p",
+                str(port),
+                *options,
+            ]
             run = harness.STAGE.drop_privilege([harness.STAGE.urnic, "run", *nic, "--", *words])
             return self.start_plain(name, [*host, *run], privileged=True)
 
@@ -152,10 +165,11 @@ class Files(ClientTest):
         self.expect_end(server)
         seen.append(read())
         self.assertEqual(seen, sorted(seen), "they never go backwards")
-        self.assertGreater(len({data for data, _ in seen}), 4, "they move while the programs run")
+        # One value before, one after, and another one at least in between.
+        self.assertGreater(len({data for data, _ in seen}), 2, "they move while the programs run")
         gained = (seen[-1][0] - before[0]) * 4
-        self.assertGreater(gained, 60000 * 65536, "the data, in units of four bytes")
-        self.assertLess(gained, 60000 * 65536 * 1.3)
+        self.assertGreater(gained, WRITES * 65536, "the data, in units of four bytes")
+        self.assertLess(gained, WRITES * 65536 * 1.3)
         self.assertEqual(read(), seen[-1], "nothing runs any more")
 
         port = free_port()

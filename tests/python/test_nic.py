@@ -29,7 +29,7 @@ def test_a_command_is_for_subprocess():
 
 
 def test_an_option_that_is_none_is_one_clear_line():
-    with pytest.raises(urnic.UrnicError, match="a NIC has no option 'colour'; there are port, ip, "):
+    with pytest.raises(urnic.UrnicError, match="a NIC has no option 'colour'; there are port, devices, "):
         urnic.run(["ibv_devices"], colour="red")
 
 
