@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using transport::Completion;
 using transport::QpNumber;
+using transport::QpState;
 using transport::SendOperation;
 using Bytes = FakeWire::Bytes;
 
