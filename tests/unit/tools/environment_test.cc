@@ -127,6 +127,11 @@ TEST_F(EnvironmentTest, HandsAllDevicesToTheProgram) {
 TEST_F(EnvironmentTest, TakesNoAddressOfAnotherDevice) {
   set("URNIC_DEVICES", "2");
   set("URNIC_IP", "10.77.0.50/24");
+  {
+    const auto shared = read_environments();
+    ASSERT_TRUE(shared) << shared.error().message;
+    EXPECT_NE(to_string(shared.value()[1].device.ipv4->address), "10.77.0.50");
+  }
   set("URNIC_IP_1", "10.77.0.60/24");
   const auto all = read_environments();
   ASSERT_TRUE(all) << all.error().message;
