@@ -96,20 +96,19 @@ class Mooncake(registry.RegistryTest):
         ]
         return started, [self.wait_for(r"^target (\S+)", target) for target in started]
 
+    def start_initiator(self, devices, nic, targets):
+        """One that goes on with the first target until that fails; it has begun."""
+        words = ["initiator", "--devices", devices, "--until-it-fails", *targets]
+        initiator = self.start_program("initiator", registry.PYTHON, PEER, *words, nic=nic)
+        self.wait_for(r"(took \d+ x \d+ bytes)", initiator)
+        return initiator
+
     def test_a_target_is_killed(self):
         """The initiator notices it within Mooncake's own time, and goes on with another one."""
         for devices, nic in DEVICES.items():
             with self.subTest(devices=devices):
                 (first, _), names = self.start_targets(devices, nic)
-                initiator = self.start_program(
-                    "initiator",
-                    registry.PYTHON,
-                    PEER,
-                    *("initiator", "--devices", devices, "--until-it-fails"),
-                    *names,
-                    nic=nic,
-                )
-                self.wait_for(r"(took \d+ x \d+ bytes)", initiator)
+                initiator = self.start_initiator(devices, nic, names)
                 os.kill(first.pid, signal.SIGKILL)
                 self.expect_end(initiator, TRANSFER_TIMEOUT + START)
                 took = float(re.search(r"failed after ([\d.]+) s", initiator.output())[1])
@@ -120,15 +119,7 @@ class Mooncake(registry.RegistryTest):
         devices = "urnic0,urnic1"
         nic = DEVICES[devices]
         (target, _), names = self.start_targets(devices, nic)
-        initiator = self.start_program(
-            "initiator",
-            registry.PYTHON,
-            PEER,
-            *("initiator", "--devices", devices, "--until-it-fails"),
-            *names,
-            nic=nic,
-        )
-        self.wait_for(r"(took \d+ x \d+ bytes)", initiator)
+        initiator = self.start_initiator(devices, nic, names)
 
         def of_target(device):
             return next(

@@ -142,12 +142,19 @@ Result<unsigned, Error> count_devices(const Variables& variables) {
   if (!port.is_each) return wanted.value().value_or(1);
   const auto interfaces = nic::find_addresses_of_each_interface(wait_for_addresses(variables));
   if (!interfaces) return interfaces.error();
-  const auto most = std::min<std::size_t>(interfaces.value().size(), kMaxDevices);
-  if (!wanted.value()) return static_cast<unsigned>(most);
-  if (*wanted.value() <= most) return *wanted.value();
+  const std::size_t there = interfaces.value().size();
+  if (!wanted.value() && there > kMaxDevices) {
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("this host has {} interfaces with addresses, and a program can have {} "
+                               "devices: --devices {} (URNIC_DEVICES) takes the first of them",
+                               there, kMaxDevices, kMaxDevices)};
+  }
+  if (!wanted.value()) return static_cast<unsigned>(there);
+  if (*wanted.value() <= there) return *wanted.value();
   return invalid(variables, "URNIC_DEVICES",
                  fmt::format("this host has {} interfaces with addresses, and {} makes one device for each",
-                             most, port.to_string()));
+                             there, port.to_string()));
 }
 
 /// Two devices cannot have a port that is for one.
