@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Descriptors that travel with a message over a Unix socket (SCM_RIGHTS, unix(7)).
 #pragma once
 

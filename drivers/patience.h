@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Patience: how long a port waits for a peer that takes nothing.
 #pragma once
 

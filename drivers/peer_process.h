@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What can be seen of the process at the other end of a wire.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whose process is at the other end of a Unix socket.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The shortest Ethernet frame that ports put on a medium.
 #pragma once
 

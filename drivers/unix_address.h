@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Unix socket addresses by their names, as ss(8) writes them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DeviceConfig: everything a device is told when it is made.
 #pragma once
 

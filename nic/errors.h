@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The errors that calls of a device end with most often, by their errno.
 #pragma once
 

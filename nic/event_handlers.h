@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EventHandlers: the functions that get a device's asynchronous events.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ways of loss recovery by name: "go-back-n" and "selective-repeat".
 #pragma once
 

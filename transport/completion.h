@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a completion queue entry says, and where the transport puts it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Counters of one device, under the names people know from hw_counters (fact 54).
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The opcodes of the packets that a message with a payload is cut into.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a queue pair's endpoint uses and does not own.
 #pragma once
 

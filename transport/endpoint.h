@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Endpoint: one end of a queue pair's conversation, whatever its service.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Enums whose values count from 0 and have a name_of() each: how many there are, and which one a name means.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Work that a NIC does alone, without a packet: LOCAL_INV and BIND_MW.
 #pragma once
 

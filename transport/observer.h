@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpObserver: hears why a queue pair refused or failed, from the place that knows.
 #pragma once
 

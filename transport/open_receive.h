@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // OpenReceive: the receive that a queue pair of an unreliable service has in hand.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpLifecycle: the state of a queue pair, its attributes, and the events that it reports to its program on
 // the way.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QueueMemory and QueueArray: where the rings of queues are.
 #pragma once
 

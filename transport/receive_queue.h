@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ReceiveQueue: the ring of posted receive work requests.
 #pragma once
 

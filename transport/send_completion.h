@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What happens to a send work request when it is done: its completion, and what is counted.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SendQueue: the ring of posted send work requests of one queue pair.
 #pragma once
 

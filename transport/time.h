@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Time as the transport knows it: a point on the caller's clock, passed in.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Numbers that must not be mixed: PSN, QPN, keys and handles are types of their own.
 #pragma once
 

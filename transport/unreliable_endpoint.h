@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UnreliableEndpoint: what the unreliable services have in common, states and queues, around a requester and
 // a responder.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UnreliableSendQueue: how far the work requests of a service without acknowledgements have been sent.
 #pragma once
 

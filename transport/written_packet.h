@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // WrittenPacket: what an endpoint says of a packet that it has written.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The rings that an AF_XDP socket shares with the kernel: one side produces entries, the other consumes them.
 #pragma once
 

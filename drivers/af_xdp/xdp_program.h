@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XdpProgram: what has the kernel give the frames of an interface to our socket.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "drivers/af_xdp/xdp_socket.h"
 
 #include <fmt/core.h>

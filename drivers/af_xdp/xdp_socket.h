@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XdpSocket: an AF_XDP socket with its memory for frames (UMEM) and its four rings.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DirectPort: a port of a fabric that has a link of its own to each NIC it talks with.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameRing: frames on their way from one process to another, in memory that both of them see.
 #pragma once
 

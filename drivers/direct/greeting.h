@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What two NICs say to each other to make a direct link: over a Unix socket, one message each way.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The two ends of direct links, as the port that uses them sees them.
 #pragma once
 

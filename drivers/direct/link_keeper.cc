@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "drivers/direct/link_keeper.h"
 
 #include <fmt/core.h>

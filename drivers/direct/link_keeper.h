@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LinkKeeper: makes direct links to other NICs of a fabric, and ends them.
 #pragma once
 

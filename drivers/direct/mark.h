@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The mark: the last frame that a NIC sends to another one by the wire, before it goes on over a direct link.
 #pragma once
 

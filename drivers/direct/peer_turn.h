@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PeerTurn: whether the process at the other end of a link only waits for its turn on a processor.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RingMemory: the memory of one ring, which two processes map.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // WireGuard: which packets from the host's sockets a NIC does not believe.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DriverSession: the only back that DPDK's vhost-user front ever meets, in the same process.
 #pragma once
 

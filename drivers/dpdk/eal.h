@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DPDK's environment layer (EAL): started once per process image, as an ordinary user, quietly.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EthDevice: one device of DPDK, virtual or a PCI card, with one receive and one transmit queue and packet
 // buffers of its own.
 #pragma once

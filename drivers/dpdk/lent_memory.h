@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LentMemory: what a vhost-user front lets its back see.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Link: what other threads tell a port about its peers, and how they are kept off its feet.
 #pragma once
 

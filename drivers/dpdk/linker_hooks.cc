@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Calls from DPDK to the C library, and one to itself, that end here: the linker's --wrap sends them
 // (drivers/dpdk/CMakeLists.txt). It does so for everything that is linked together with DPDK, so what does
 // not come from DPDK is passed on.

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The way into the DPDK ports for code that does not include DPDK's headers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Finds sockets of this process that a DPDK driver opened and does not hand out.
 #pragma once
 

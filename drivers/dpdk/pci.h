@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A network card on the PCI bus, driven by DPDK.
 #pragma once
 

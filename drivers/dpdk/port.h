@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DpdkPort: a PacketPort over one DPDK device.
 #pragma once
 

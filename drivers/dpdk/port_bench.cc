@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Measures a vhost-user wire between two spinning processes: ./port_bench [SECONDS]
 //
 // A latency row is half the round trip of one frame that a second process echoes. A rate row is what the

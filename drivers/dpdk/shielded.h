@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Work on behalf of DPDK, kept away from the program's own threads.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SocketFile: the name in the file system under which a vhost-user front is found.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "drivers/dpdk/vhost_front_server.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // VhostFrontServer: where real backs come in and are introduced to a front's rings.
 #pragma once
 

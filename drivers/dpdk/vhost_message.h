@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of the vhost-user protocol, by which a front lends a back its memory and rings over a Unix socket.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The two ends of a vhost-user wire: shared memory between two processes, set up over a Unix socket.
 #pragma once
 

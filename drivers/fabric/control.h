@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The control socket of a switch: short requests to it, each with an answer.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ForwardingTable: at which port of a switch a MAC address was seen last.
 #pragma once
 

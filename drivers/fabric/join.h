@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program does to be on a fabric: have a switch, and a port of it. Further switches do the same.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LearningSwitch: a switch that does what a learning bridge does.
 #pragma once
 

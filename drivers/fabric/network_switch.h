@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NetworkSwitch: a switch whose ports are the hosts of a network, in real time.
 #pragma once
 

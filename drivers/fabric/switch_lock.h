@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The lock that makes a process a switch: of its fabric, or of its host.
 #pragma once
 

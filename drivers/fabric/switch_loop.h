@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SwitchLoop: the thread of a switch, and how others speak to it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ExactFault: what happens to certain packets, as the user wrote it, as a value.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ExactFaults: which of the exact faults a frame suffers, and the changes of its bytes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FaultDice: what happens to each frame of one direction.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FaultPort: a port that loses, repeats, delays and damages frames on purpose.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FaultSpec: what the user wrote after --fault, as a value.
 #pragma once
 

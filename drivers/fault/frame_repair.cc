@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "drivers/fault/frame_repair.h"
 
 #include "transport/wire/byte_order.h"

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameRepair: a frame whose packet is changed, and whose checksums and ICRC then follow.
 #pragma once
 

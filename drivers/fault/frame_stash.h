@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameStash: copies of frames that leave later than they came.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LineFaults: what the faults of a FaultSpec do to each frame of a line, dice and exact faults together.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NetworkFaults: the faults of a topology's links.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PacketChoice: which packets an exact fault is about.
 #pragma once
 

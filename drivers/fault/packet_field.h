@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PacketField: a field of a RoCEv2 packet's headers by name, for faults that rewrite it.
 #pragma once
 

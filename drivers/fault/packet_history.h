@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PacketHistory: which queue pairs packets went to, and which of their PSNs were there before.
 #pragma once
 

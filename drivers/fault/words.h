@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the parsers of faults share: numbers, and complaints.
 #pragma once
 

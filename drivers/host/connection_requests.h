@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionRequests: hands connection requests to the process that listens.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EarlyRequests: connection requests that came before their listener.
 #pragma once
 

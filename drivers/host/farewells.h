@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Farewells: what the switch says to the peers of a process that was killed.
 #pragma once
 

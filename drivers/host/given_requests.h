@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // GivenRequests: which process was given which connection request lately.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostPorts: which rdma_cm ports the processes of a host have.
 #pragma once
 

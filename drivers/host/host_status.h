@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the switch of a host tells about itself, as a value and as JSON.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostSwitch: has the UDP sockets of a host's NIC, and shares them out to processes.
 #pragma once
 

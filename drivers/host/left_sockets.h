@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sockets in the private folder whose processes have ended.
 #pragma once
 

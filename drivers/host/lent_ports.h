@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LentPorts: the ports of rdma_cm that the host's switch has lent to a process in advance.
 #pragma once
 

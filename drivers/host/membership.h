@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Membership: a process's part in the NIC of its host.
 #pragma once
 

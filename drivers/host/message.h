@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What processes and the host's switch say to each other: over a Unix socket (SOCK_SEQPACKET), a struct a
 // message.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The program that tells the kernel which process a RoCEv2 packet is for.
 #pragma once
 

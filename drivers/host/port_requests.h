@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a process asks of the host's switch about ports of rdma_cm.
 #pragma once
 

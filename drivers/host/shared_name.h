@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The name by which all programs of a user find the switch of the host, whatever runtime folder they have.
 #pragma once
 

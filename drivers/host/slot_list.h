@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SlotList: which slots of a host's NIC are in use.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SocketGroup: the UDP sockets of all processes of a host, at RoCE's one port.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SwitchConnection: how a process talks to the switch of its host.
 #pragma once
 

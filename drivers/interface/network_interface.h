@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a port has to know of a network interface of the host, and what it asks of it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LoopbackPort: frames that the NIC sends to itself come back; all others go to the wire, if there is one.
 #pragma once
 

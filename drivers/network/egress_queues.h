@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EgressQueues: what waits at a port, by priority, and which frame goes next.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Links that lose, repeat, delay and damage frames on purpose.
 #include <algorithm>
 #include <cassert>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The way of a frame through the network: from a queue onto a link, off it, and into the next queue.
 #include <algorithm>
 #include <cassert>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameFields: what switches look at, read once per frame; and the mark that they leave in it.
 #pragma once
 

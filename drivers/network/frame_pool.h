@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FramePool: the bytes of frames that are inside the network.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Members: reads the members of a JSON object and complains, with the path in the document, about those that
 // are wrong, missing or unknown.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LinkFaults: what hurts frames on the links of a network.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whether a frame is marked, by how much waits before it.
 #pragma once
 

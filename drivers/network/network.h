@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Network: links and switches between hosts, with queues, losses, marks, pauses and links that go down.
 #pragma once
 

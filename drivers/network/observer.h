@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Observer: sees what happens inside the network, for captures and time series.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pause frames of priority-based flow control (IEEE 802.1Qbb, as fact A3 has them).
 #pragma once
 

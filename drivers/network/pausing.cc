@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pauses: asking for them, obeying them, and the watchdog that ends those that last for too long.
 #include <algorithm>
 #include <array>

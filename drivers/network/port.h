@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Port: the state of one end of a link. Network's own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Quantities with their unit, as people write them: "100Gb/s", "1us", "64KiB".
 #pragma once
 

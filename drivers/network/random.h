@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Random numbers and hashes of the model: the same on every platform.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ring: a queue that allocates only when it becomes longer than it ever was.
 #pragma once
 

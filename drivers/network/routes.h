@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Routes: where each switch sends what it gets, recomputed when a link goes down or up.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SharedBuffer: which ingress port and priority holds how much of a switch's memory.
 #pragma once
 

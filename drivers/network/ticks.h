@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ticks: time inside the model, finer than a nanosecond.
 #pragma once
 

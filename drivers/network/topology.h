@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Topology: hosts, switches, links, and how the switches treat their queues. Plain values; topology_file.h
 // reads them.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Topologies as text: JSON in which comments are allowed. TOPOLOGY.md describes the format.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CaptureFile: a file that records are appended to, whole or not at all.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameWriter: a capture file, whatever its format.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a capture file says of the frames in it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LostIdentification: puts back into IPv4 headers what a UDP socket has not told.
 #pragma once
 

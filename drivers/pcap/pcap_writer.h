@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PcapWriter: a capture file of the classic format, written without libpcap.
 #pragma once
 

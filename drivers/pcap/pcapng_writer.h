@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PcapngWriter: a capture file with comments, and with what no frame tells.
 #pragma once
 

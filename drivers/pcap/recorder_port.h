@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RecorderPort: a port that writes down every frame that passes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PciCard: a network card that a program drives by itself, as the kernel's files tell of it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Listeners: the sockets that RoCEv2 packets arrive at, one for each address, or for all, and each multicast
 // group.
 #pragma once

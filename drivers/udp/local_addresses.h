@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LocalAddresses: the addresses of this host that a port has, and where they are.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Makes the kernel find a next hop before much is sent there.
 #pragma once
 

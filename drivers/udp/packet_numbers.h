@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Where the numbers stand in a RoCEv2 packet that say which process of a host it is for.
 #pragma once
 

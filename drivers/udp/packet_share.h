@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whose a packet is among the processes that share a host's addresses.
 #pragma once
 

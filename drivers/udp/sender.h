@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UdpSender: IP packets in, UDP datagrams out.
 #pragma once
 

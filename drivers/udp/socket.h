@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UDP sockets as RoCEv2 needs them, and addresses as the kernel writes them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SocketExchange: sockets on their way to a port, from the connection to the host's switch.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SourceSockets: the sockets that packets leave from, one for each source address and port.
 #pragma once
 

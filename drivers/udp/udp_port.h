@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UdpPort: RoCEv2 through UDP sockets, for a user without any privilege.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UdpProbe: a datagram that finds out whether a host is there, by a UDP socket of its own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CommunicationManager: connects queue pairs by messages between the QP 1 of two ports.
 #pragma once
 

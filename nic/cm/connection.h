@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connection: what the communication manager knows of one connection, or of one question for a service.
 #pragma once
 

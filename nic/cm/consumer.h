@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Consumer: what the communication manager tells the layer above it.
 #pragma once
 

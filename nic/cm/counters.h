@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Counters: how many messages a communication manager sent and received, of each kind.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FarewellKeeper: keeps what peers are told if the process is killed.
 #pragma once
 

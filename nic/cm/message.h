@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The messages of the connection manager, and what they look like in a management datagram.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The connection manager's own numbers, codes and lengths (facts 44 to 48; the offsets are in message.cc).
 #pragma once
 

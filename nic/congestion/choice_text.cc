@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/congestion/choice_text.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The names that mainline Linux has for the parameters of congestion control.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/congestion/parameter_files.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ParameterFiles: the parameters of congestion control as OFED shows them, one file each.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ParameterWatch: what programs write to the files of congestion control reaches the device.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CongestionSettings: what a device goes by where the network is congested.
 #pragma once
 

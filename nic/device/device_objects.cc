@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The smaller objects of a device: shared receive queues, indirection tables, XRC domains, address handles,
 // groups, flow rules, windows.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // take_snapshot: looks at a whole device, to show it to people.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A device's protection domains and memory regions.
 #include <unistd.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionWatch: reports why connections are not made.
 #pragma once
 

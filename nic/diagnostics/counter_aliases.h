@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Counters under the names that rdma_rxe and mlx5 give them, for people and tools that look for those (fact
 // 54).
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/diagnostics/counter_files.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CounterFiles: adds what a device counts to the files that show it, which several processes may share.
 #pragma once
 

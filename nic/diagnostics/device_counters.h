@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the device counts beside the transport: every frame it drops, under the name of the reason.
 #pragma once
 

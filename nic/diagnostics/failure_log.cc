@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/diagnostics/failure_log.h"
 
 #include <sys/eventfd.h>

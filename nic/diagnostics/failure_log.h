@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FailureLog: failures that wait to be explained.
 #pragma once
 

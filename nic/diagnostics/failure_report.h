@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FailureReport: all that is known about one failure when it happens, in facts and not in words.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The counters that a kernel driver shows below /sys/class/infiniband/DEVICE/ports/1, out of a device's own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProgramObjects: the objects that a program has made by verbs, as a value.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpHistory: what happened last on one queue pair.
 #pragma once
 

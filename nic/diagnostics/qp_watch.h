@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpWatch: keeps of one queue pair what explains its failure, and reports it when it fails.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ReportPrinter: explains failures on stderr, without ever delaying the program.
 #pragma once
 

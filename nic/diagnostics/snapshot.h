@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DeviceSnapshot: what a device is and does at one moment, as a value.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/diagnostics/snapshot_json.h"
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A snapshot of a device, written down for other processes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The words that a snapshot of a device uses where it is written down.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What another program of the user may ask of a NIC, at its StatusServer. The empty request asks for a
 // snapshot.
 #pragma once

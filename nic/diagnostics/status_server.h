@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // StatusServer: tells other programs of the user what a NIC of the process is doing.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CompletionPublisher: which completion queues have something to show, or to tell, at the end of a round.
 #pragma once
 

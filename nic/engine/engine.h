@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Engine: one lock, and which thread runs a round when.
 #pragma once
 

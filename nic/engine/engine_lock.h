@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EngineLock: the one lock of a device, and the question that a thread which does not get it leaves for the
 // holder.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EventDispatcher: finds out which handler an asynchronous event is for.
 #pragma once
 

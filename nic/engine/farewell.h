@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a device still says before a queue pair, or all of it, goes.
 #pragma once
 

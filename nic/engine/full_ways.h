@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FullWays: the queue pairs that wait for room on one way out of the port.
 #pragma once
 

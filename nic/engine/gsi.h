@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Gsi: queue pair 1, the "general service interface" through which connection managers talk.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NotificationPoint: tells peers by CNPs that their packets came through congestion.
 #pragma once
 

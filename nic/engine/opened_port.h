@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // OpenedPort: a port, and what comes with it where NICs share a host's addresses.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pipeline: what one round does: frames in, timers, frames out, completions.
 #pragma once
 

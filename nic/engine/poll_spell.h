@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PollSpell: for how long a thread of the program has polled and found nothing.
 #pragma once
 

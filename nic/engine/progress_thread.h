@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProgressThread: the NIC's own thread, and when it works.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Receiver: the checks that a frame passes on its way to a queue pair.
 #pragma once
 

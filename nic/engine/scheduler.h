@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Scheduler: which queue pairs want to send, in which order, and whose timer runs out when.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/engine/short_turns.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // TimeWait: what stays of destroyed queue pairs for a while, so that their peers' last requests come to an
 // end.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Transmitter: gives queue pairs their turns and sends what they have to say.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AddressWatch: tells when the host's addresses or the state of its interfaces change.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FabricFolder: where the programs of a fabric and its switches find each other.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which of a fabric's switches connects the NIC in which slot.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which addresses of the host a NIC has that shares them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/host/interface_mtu.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the kernel says of the host's network interfaces and their addresses.
 #pragma once
 

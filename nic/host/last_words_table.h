@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LastWordsTable: last words in memory that another process reads after the end of this one.
 #pragma once
 

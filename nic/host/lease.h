@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Lease: which side of a wire and which addresses are this program's, for as long as it lives.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LeaseSlots: the lock files of a wire, and what stands in them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LockFile: a file that is there to be locked, and the private folder where such files live.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PortSpec: what the user wrote after --port, as a value.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Repetition: when a frame is sent that a process has left.
 #pragma once
 

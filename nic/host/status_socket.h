@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Where a process that has a NIC can be asked what it does: sockets in the user's private folder.
 #pragma once
 

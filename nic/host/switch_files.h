@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The files of a switch: of a fabric's, or of the host's.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/host/udp_port_holders.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which sockets of this host are bound to a UDP port, and which processes have them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Copies out of the program's memory that work out the CRC of what they copy, in the same pass.
 //
 // A library would read again what a copy has just written, often to memory that another processor watches.

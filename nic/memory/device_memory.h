@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DeviceMemoryPool: memory of the NIC itself, which programs allocate pieces of.
 #pragma once
 

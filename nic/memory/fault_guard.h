@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Touching the program's memory, which the program may take away at any moment.
 //
 // Hardware pins the pages of a region: what the program unmaps stays, and is used unseen. A process cannot do

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/memory/guarded_copy.h"
 
 #include <sys/syscall.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The section of code in which an instruction may fault.
 //
 // The handler of fault_guard.cc then goes on at urnic_after_fault, which returns false, as the kernel does

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MemoryRegion: memory that was registered, and what backs it.
 #pragma once
 

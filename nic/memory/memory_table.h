@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MemoryTable: registered memory and memory windows by key; the product's transport::Dma.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProtectionDomain: what ties queue pairs to the memory they may use.
 #pragma once
 

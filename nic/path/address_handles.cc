@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/path/address_handles.h"
 
 #include "nic/config.h"

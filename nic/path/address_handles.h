@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AddressHandles: where datagrams go, by the number that a work request carries.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // GidTable: the addresses of the port as verbs programs see them. All entries are RoCEv2.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MulticastGroups: which queue pairs receive what is sent to a group.
 #pragma once
 

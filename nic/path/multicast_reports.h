@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MulticastReports: tells routers, and switches that snoop, which multicast groups the NIC is in, by IGMP and
 // MLD.
 #pragma once

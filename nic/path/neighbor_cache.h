@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NeighborCache: which MAC an address is reached at, by ARP and IPv6 neighbor discovery.
 #pragma once
 

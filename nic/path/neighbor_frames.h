@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The frames that the neighbor cache sends: ARP for IPv4-mapped addresses, neighbor discovery for the
 // others.
 #pragma once

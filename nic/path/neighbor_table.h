@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NeighborTable: the bounded storage of the neighbor cache.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which addresses are on the same network segment as a NIC.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Path: from a queue pair's packets to frames for its peer.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PeerMac: a peer's MAC as the neighbor cache last told it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Stations: whom a port tells apart among those that it reaches.
 #pragma once
 

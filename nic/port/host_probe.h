@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostProbe: whether a host is there, before anything is sent to its NIC.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostRoute: what the host's routes say of the way to an address.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LastWords: what peers are told for a process that was killed.
 #pragma once
 

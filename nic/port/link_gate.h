@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LinkGate: a port whose link can be taken down.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NumberShare: which numbers are a NIC's, where several share an address.
 #pragma once
 

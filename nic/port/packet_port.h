@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PacketPort: where frames come from and go to. Everything under drivers/ implements it.
 #pragma once
 

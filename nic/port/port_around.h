@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PortAround: a port around another one, which passes on what it does not change.
 #pragma once
 

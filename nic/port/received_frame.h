@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ReceivedFrame: what a port gives the NIC.
 #pragma once
 

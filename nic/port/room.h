@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Room: where the next frame may be written, or why there is no place for it now.
 #pragma once
 

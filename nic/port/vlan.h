@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which VLAN a NIC is on, and the tag of its frames (IEEE 802.1Q).
 #pragma once
 

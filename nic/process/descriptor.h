@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Descriptor: owns a file descriptor that is this process's alone.
 #pragma once
 

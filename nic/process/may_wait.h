@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which thread may wait: none that holds an engine's lock.
 #pragma once
 

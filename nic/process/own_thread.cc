@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/process/own_thread.h"
 
 #include <pthread.h>

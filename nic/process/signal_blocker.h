@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SignalBlocker: threads of ours are no place for the program's signal handlers.
 #pragma once
 

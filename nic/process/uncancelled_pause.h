@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // pause_uncancelled(): a sleep in the middle of a verb.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How a thread of ours that watches the host waits until something happens, or until its owner ends it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CompletionChannel: a file descriptor that tells that completion queues have something.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CompletionQueue: where completions wait for the program.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionOptions: what both ends of a connection must have before either uses it.
 #pragma once
 

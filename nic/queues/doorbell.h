@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Doorbells: how posting threads that do not get the engine's lock tell its holder which queue pairs have new
 // work.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/queues/make_endpoint.h"
 
 #include "nic/raw/raw_packet_endpoint.h"

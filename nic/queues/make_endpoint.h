@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // make_endpoint(): the state machine of a queue pair of some type.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PostObserver: is told what programs ask of their queues.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PostRun: whether a thread that posts will post or poll again at once.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpMonitor: looks on what a queue pair does, for the explanation of failures.
 #pragma once
 

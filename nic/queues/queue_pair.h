@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QueuePair: the device's object around a transport endpoint: queues, attributes, state changes, doorbell.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QueuePairSnapshot: what can be said of a queue pair at one moment.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/queues/queue_pair_state.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What modify_qp may change: the legal transitions of a queue pair with the attributes they need and allow,
 // and the attributes' ranges.
 #pragma once

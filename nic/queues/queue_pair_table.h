@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QueuePairTable: queue pairs by number, and which number the next one gets.
 #pragma once
 

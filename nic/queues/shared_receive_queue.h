@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SharedReceiveQueue: receives that several queue pairs take from.
 #pragma once
 

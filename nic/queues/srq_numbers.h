@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SrqNumbers: what shared receive queues are named by.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // TimerQueue: which queue pair's timer runs out next.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XrcDomain: the shared receive queues that XRC targets of one domain receive into.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What flow rules see of a frame, and whether it is what they want.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FlowRule: which received frames a queue pair of raw packets is given.
 #pragma once
 

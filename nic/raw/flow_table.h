@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FlowTable: the flow rules of a device, and which queue pairs a frame goes to by them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // IndirectionTable: the work queues that frames are spread over.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RawPacketEndpoint: a queue pair whose messages are Ethernet frames.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Rss: receive side scaling, frames spread over work queues.
 #pragma once
 

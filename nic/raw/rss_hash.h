@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RssHash: the number by which frames are spread over work queues (receive side scaling).
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which addresses and ports an id has, and how its peer is reached.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionFailure: what is known when a connection is not made, in facts and not in words.
 #pragma once
 

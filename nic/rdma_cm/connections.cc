@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What programs ask of connections.
 #include <algorithm>
 #include <cerrno>

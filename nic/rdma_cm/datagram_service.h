@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What rdma_cm's datagram services have in common.
 #pragma once
 

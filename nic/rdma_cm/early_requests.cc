@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Requests that come before their listener.
 //
 // A program that is told by its peer, over another connection, to connect often does so before the peer

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EventChannel: the events that a program has not fetched yet.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // IdSnapshot: what can be said of a program's id at one moment.
 #pragma once
 

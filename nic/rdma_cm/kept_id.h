@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // KeptId: what another RdmaCm needs to make an id again.
 #pragma once
 

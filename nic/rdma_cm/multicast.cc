@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Multicast groups: RoCE has no subnet manager to ask, so joining one succeeds at once. Switches that snoop
 // notice it by IGMP or MLD.
 #include "nic/errors.h"

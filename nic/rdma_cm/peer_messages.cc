@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the peer's messages mean for ids.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/rdma_cm/peer_probes.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PeerProbes: which of the hosts that ids want to reach are there.
 #pragma once
 

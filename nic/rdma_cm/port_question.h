@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PortQuestion: what RdmaCm has to know of the host before it can go on.
 #pragma once
 

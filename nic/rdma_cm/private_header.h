@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What rdma_cm writes in front of the private data of REQ and SIDR_REQ, and into service IDs (fact 45).
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RdmaCm: what the kernel's rdma_cm does for programs.
 #pragma once
 

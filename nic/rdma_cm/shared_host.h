@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SharedHost: what rdma_cm asks of a host whose addresses several NICs share.
 #pragma once
 

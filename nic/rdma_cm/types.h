@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What programs and rdma_cm tell each other: addresses, parameters, events. All numbers are in host order.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CounterWatch: which counters have changed since the last look.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Journal: where a NIC that is recorded writes what its frames do not tell.
 #pragma once
 

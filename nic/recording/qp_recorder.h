@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpRecorder: tells a recorder what one queue pair does.
 #pragma once
 

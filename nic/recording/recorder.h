@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Recorder: notes of what a NIC does, why it sends a frame again, and what happens to a frame that it drops.
 #pragma once
 

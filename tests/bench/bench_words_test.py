@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What tools/bench says of what was measured: goals, what stands beside what, and the comparison of two commits."""
 import json
 import pathlib

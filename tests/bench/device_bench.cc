@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What idle queue pairs and silent neighbors cost a busy queue pair: a device that talks to itself, alone and
 // among many.
 #include <benchmark/benchmark.h>

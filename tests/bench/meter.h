@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Meter: what one packet costs, in time and in instructions.
 #pragma once
 

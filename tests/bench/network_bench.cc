@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a packet-hop costs in the model of links and switches: one frame through one port.
 #include <benchmark/benchmark.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PacketPair: two endpoints of a reliable connection with real memory and real frames, for measuring one step
 // at a time.
 #pragma once

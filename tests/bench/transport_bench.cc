@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What one packet costs: parse, check and execute; and build. Memory is warm: 64 frames go round.
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Shards of a campaign, and tools/development/merge-results, which adds up what they report.
 
     shards_test.py URNIC

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Does `urnic check` behave as its help says, and is it fast and small?
 
     check_command_test.py URNIC MAKE_LONG_CAPTURE FIXTURES [--speed]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Writes a long capture of healthy connections, to measure how fast `urnic check` is and that it stays small.
 //
 //   make_long_capture FILE MEGABYTES [PATH_MTU [CONNECTIONS]]      1024 and 4 by default

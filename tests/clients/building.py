@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Builds what a tool is about to run."""
 import fcntl
 import os

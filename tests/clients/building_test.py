@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Whether tools find what they run, in a project so small that it is configured and built in a moment."""
 import contextlib
 import io

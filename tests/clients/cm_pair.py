@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Pairs of programs that find each other by rdma_cm: by the addresses of their NICs."""
 import json
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Containers as users get them: without privilege, in user namespaces, by bubblewrap, under a filter of
 system calls."""
 import errno

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What all client tests share: pairs of programs with a NIC each, found ports, awaited listeners, readable
 failures."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Sends what no peer would send to a NIC's UDP socket, until it is ended: changed packets out of a recording
 of raw IP, with ICRCs that are right and that are wrong, from an address of which no NIC here is a peer; and
 bytes of no meaning from the peer's own.

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Two hosts, which are network namespaces joined by a cable, and users without privileges on them."""
 import json
 import shutil

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Reads recordings and checks every RoCEv2 frame's lengths and invariant CRC, with nothing of the product's
 code.
 

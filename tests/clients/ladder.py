@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Runs every line of the ladder (the tables in lines/), as an ordinary user, and writes the results as a
 table.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Who listens on a TCP port.
 
 The kernel is asked by netlink (sock_diag(7)) for listening sockets alone: a reader of /proc/net/tcp waits

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Open vSwitch with its DPDK datapath as the switch of a host. Daemons, database and folder are the test's
 own: what the system has of Open vSwitch neither takes part nor is changed."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A /tmp of our own. perftest's programs make files of fixed names in /tmp. When such a file belongs to
 another user, they cannot open it."""
 import ctypes

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Whether programs under test have a /tmp of their own; or, where that is not possible, whether one hears
 whose file is there."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Reads pcapng files of little-endian machines, with nothing of the product's code: frames, comments, and
 notes of urnic's.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The wheel of the Python package, in a virtual environment without an index, for tests."""
 import atexit
 import functools

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs of others from package registries: PyPI and crates.io, by pip and cargo.
 
 Each is brought once, in the version that stands here, into build/registry, which any user may read. A package

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Has a test start programs on its other hosts, as `ssh` does, where the hosts are network namespaces.
 
     remote_shell.py SOCKET [-x] HOST WORD...

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Two programs with a connection by rsockets, of which one ends without closing it.
 
     rsocket_ends.py server ADDRESS PORT     accepts, receives for as long as there is something, and says what

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Runs unmodified RDMA programs over a build of urnic, as an ordinary user, two at a time.
 
     run.py [--build DIR] [PATTERN...]     e.g.  run.py 'test_pingpong.*'  '*kill*'

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A second try for tests that failed: a machine that has more to do stops programs for longer than a test can
 wait."""
 import re

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What a network card makes of a buffer that it gets whole: frames of one size, each with the next
 identification (Linux' inet_gso_segment counts so). Here for IPv4 and the packets of an RDMA WRITE at path
 MTU 1024."""

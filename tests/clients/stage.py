@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Where clients run: an installation that every user may read, an ordinary user, and runtime folders of their
 own."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Many programs, each connected to all others: no completion may fail, and everything that arrives is
 verified."""
 import harness

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Does the device show itself, to installed programs and by hand?"""
 import subprocess
 

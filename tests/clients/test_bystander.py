@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A program that takes nothing stops only what is sent to it."""
 import json
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic run --fault verb:...` and `async:...`: unmodified programs come to their error paths, and say what
 they say there."""
 import re

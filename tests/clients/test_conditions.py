@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that start under unusual conditions: few descriptors, signals, processors of their own, a port
 that is taken."""
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic run --cc`: unmodified programs slow down by a controller, and marks are answered by CNPs."""
 import contextlib
 import os

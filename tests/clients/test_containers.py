@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs in containers without privilege: two with a common runtime folder, and the containers of a pod."""
 import subprocess
 

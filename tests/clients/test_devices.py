@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs with several devices: on a fabric, and one for each interface of the host."""
 import pathlib
 import re

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Direct links: two programs that talk on the fabric do without its switch."""
 import json
 import os

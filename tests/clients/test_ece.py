@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """How the two ends of a connection by rdma_cm agree on selective repeat, by the distribution's own librdmacm.
 """
 import harness

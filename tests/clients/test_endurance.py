@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Queue pairs without an ACK timeout: if a wire in memory loses a frame, or the NIC misses a doorbell or a
 notification, an operation never ends. Some queue pairs stay; others are destroyed and made again at the
 same time."""

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The switch between programs: who meets on it, who is told what, and what happens when a program dies."""
 import json
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic run --fault`: faults of certain packets, seen from both ends of unmodified programs' connections."""
 import collections
 import struct

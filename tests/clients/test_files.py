@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What monitoring and topology programs see of the device: they read the kernel's files, by functions of the
 C library, by a script, or by system calls of their own."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that fork while their NIC is open: the child keeps nothing of it, and may have one of its own."""
 import os
 import re

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """One NIC for all processes of a host: they have the host's addresses, and share them."""
 import errno
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The Python package ibverbs of PyPI, by a program like the one that its page shows."""
 import registry
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """kill -9 of either side under traffic: the survivor says so, lives on, and talks to the next peer."""
 import random
 import time

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What others see after a process is killed, and how soon: each kind of process at each moment of its life.
 """
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic lab`: solutions pass, files with gaps and wrong solutions fail and say what to do, and a student
 gets through."""
 import json

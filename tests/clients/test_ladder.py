@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A cover of the ladder: the lines that are like no other test here. ladder.py runs them all."""
 import unittest
 

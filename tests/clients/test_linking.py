@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs get urnic's libibverbs however they are linked, or are told why they cannot."""
 import json
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Mooncake: its transfer engine between two processes, its store, and a target that is killed."""
 import json
 import os

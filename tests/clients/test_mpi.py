@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Open MPI and MPICH over UCX, on two hosts whose NICs have the hosts' addresses; ordinary users run them."""
 import pathlib
 import re

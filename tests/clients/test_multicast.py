@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Multicast groups on a switch that forwards only to ports where it has heard a member."""
 import subprocess
 import time

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What NCCL does with libibverbs, by a program that opens it by name and knows no GPU."""
 import re
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """RDMA netlink: programs that ask the kernel for its RDMA devices see urnic's, and what programs have of
 them. The judge is iproute2's `rdma`, beside `urnic stat --json`."""
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic fabric --topology FILE`: unmodified programs on a network with links that have a rate, queues,
 marks, pauses and losses."""
 import json

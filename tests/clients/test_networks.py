@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """--port host on networks as they are: several users, addresses of all kinds, interfaces of all sizes."""
 import json
 import os

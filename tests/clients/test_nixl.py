@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """NIXL with memory of the host, over the UCX of its own wheel, which has a renamed libibverbs."""
 import os
 import re

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What `urnic run --record` writes, beside what is on the wire."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What `urnic stat` and URNIC_EXPLAIN say of unmodified programs at work, and of those that lose their peer.
 """
 import json

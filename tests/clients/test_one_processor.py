@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Two programs that share a processor, as in a container that has one: who waits gives its turn to the other.
 """
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """NICs of two hosts at switches that are not ours: each host, a network namespace, has Open vSwitch with
 the DPDK datapath, and a VXLAN tunnel leads over the cable between them. Needs root; the programs with a
 NIC have no privilege. Not part of the stage "clients"."""

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What programs see of the device without libibverbs: files below /sys and /dev, by every function that finds
 them."""
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The perftest programs: each option in a run of its own. What they measure is not judged, that they finish
 is."""
 import re

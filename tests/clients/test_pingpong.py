@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The ping-pongs of ibverbs-utils: ibv_rc_pingpong from one byte to a megabyte, polling and sleeping, and
 three hundred times in a row; and the programs for the other services."""
 import random

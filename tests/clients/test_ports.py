@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Other wires than the default one, and what a doctor says of the way to another host."""
 import json
 import subprocess

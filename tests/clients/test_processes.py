@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Several processes of one `urnic run`: each has a NIC of its own, whatever its parent did with the
 descriptors."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The Python package: its wheel, in a fresh virtual environment without an index, as an ordinary user, with
 Debian's pytest."""
 import os

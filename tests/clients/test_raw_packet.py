@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """perftest over raw packets: its own Ethernet frames, which the server receives by flow rules."""
 import re
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that connect by rdma_cm, over the distribution's own librdmacm, where more is to be seen than
 that server and client end well: lines/cm_table.py has the rest."""
 import filecmp

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What urnic says about connections by rdma_cm that are not made, and what peers are told when a program ends
 without closing them."""
 import pathlib

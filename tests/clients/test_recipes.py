@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The scripts of tools/deployment/recipes, each in a network of its own: other people's programs, and what
 was recorded of them."""
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Short runs recorded at both ends: every frame has the right ICRC and is well-formed for tshark."""
 import struct
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Crates from crates.io that use verbs: their own tests and examples, alone and below cargo."""
 import pathlib
 import re

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What `urnic sheet` prints, against what others say: Wireshark's tables and dissections, recordings of
 rdma_rxe and ConnectX, <infiniband/verbs.h>, and the manual page of ibv_modify_qp.
 

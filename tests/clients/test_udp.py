@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """NICs that share the host's addresses and send through UDP sockets: no privilege, and real networks between
 them."""
 import ipaddress

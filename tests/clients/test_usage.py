@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Bad usage of `urnic run`: one clear line each, and an exit code that is not 0; and what `urnic doctor`
 says."""
 import json

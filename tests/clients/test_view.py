@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What `urnic view` makes of recordings, against the recordings themselves, read apart from it."""
 import collections
 import concurrent.futures

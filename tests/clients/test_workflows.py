@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The workflows of tools/deployment/ci, as far as this machine can run them, as an ordinary user. Packages of
 the distribution are installed beforehand; tests/packages runs these commands, too."""
 import shutil

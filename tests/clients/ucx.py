@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """UCX's programs, which are not the same everywhere."""
 import functools
 import shutil

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What went through a VXLAN tunnel (RFC 7348), from a recording of the network below it, with nothing of the
 product's code."""
 import struct

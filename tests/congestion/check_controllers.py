@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Compares the congestion controllers with their models, event by event.
 
     check_controllers.py PROGRAM [--seeds N] [--first-seed N] [--events N]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // congestion_trace: plays what stands on its standard input to the congestion controllers, and says what they
 // make of it. The lines are described in check_controllers.py, which compares.
 #include <fmt/core.h>

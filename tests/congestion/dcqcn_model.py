@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The reaction point of DCQCN in the form of the cards, in integers, one step after the other.
 
 It is written to be read, not to be fast: each timer is a due time, and each tick is carried out. The C++ may

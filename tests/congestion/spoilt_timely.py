@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Copies of the model of TIMELY with one mistake each. The self-test of check_controllers.py fails when it
 does not notice one of them.
 

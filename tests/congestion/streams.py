@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Draws, from a seed, the parameters of one controller and what happens to it; the model's answers come
 along.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """TIMELY in double precision, in the form of UpdateRateTimely() of HPCC's rdma-hw.cc, with what README.md
 lists as changed.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic sim --topology FILE --workload FILE` from outside: reports, series, plots, captures, and what it
 says of wrong files.
 

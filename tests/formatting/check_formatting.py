@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Complains about C++ and JavaScript that clang-format would write in another way, and Python that black would.
 
     check_formatting.py [ROOT]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: the specification that `urnic run --fault` takes of calls, and calls that then meet it.
 //
 // An input is a line of text, and then pairs of bytes: a call, and what it says (a state for ibv_modify_qp;

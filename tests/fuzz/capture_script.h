@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The form in which fuzz targets take captures.
 //
 // A sequence of frames. Four bytes precede each frame: its length, and its time since the frame before in

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: a communication manager between peers that say anything and a consumer that asks for anything.
 //
 // The input is a sequence of steps: what to do, an argument, then what that step takes; see Step. Nothing may

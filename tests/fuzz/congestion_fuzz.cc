@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: the specification that `urnic run --cc` takes, and the controller that it makes.
 //
 // The input is a line of text, the specification, and then the events of the controller: pairs of bytes, a

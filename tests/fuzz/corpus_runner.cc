@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A main() for fuzz targets where libFuzzer is not available: runs the corpus, then random changes of it.
 //
 //   TARGET [--mutate N] [--seed S] [--first I] [--shard I/N] [--result FILE] FILE|FOLDER...

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program can ask of the device, as bytes of a device_fuzz input.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: a whole device, with connected queue pairs, against a peer that says anything.
 //
 // The input is a sequence of steps, each four bytes and then bytes of a frame or packet:

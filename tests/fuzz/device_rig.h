@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DeviceRig: a device with connected queue pairs whose peer is a fuzzer, and all that must hold whatever it
 // sends.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The half of DeviceRig that is the program: what it posts and what it does to its objects.
 #include <array>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The steps that the input of device_fuzz is made of; see there for what they mean.
 #pragma once
 

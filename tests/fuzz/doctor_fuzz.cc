@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: what `urnic doctor` reads from another doctor, and from files of the system.
 //
 // Nothing may crash or read out of bounds, and a message that is understood must be written as it was, except

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: the specification that `urnic run --fault` takes, and the frames that exact faults then look
 // at and change.
 //

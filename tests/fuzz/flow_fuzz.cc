@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: flow attributes from any program, and any frame that is steered by the rules made from them.
 //
 // The input is a number of rules, the rules, and a frame. A rule is the length of its attributes, as one

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: any Ethernet frame, through every parser of transport/wire.
 //
 // Nothing may crash or read out of bounds, and whatever parses must come out of our writers as it went in.

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: what a host's switch makes of packets that are for no process, and of what its members ask.
 //
 // The input is a sequence of steps, each with a byte that says what it is and a byte that says how much or

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: a ring of a direct link, between two ends of ours, whose memory a third hand changes at any
 // moment.
 //

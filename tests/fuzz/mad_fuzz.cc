@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: anything that a management datagram might hold, to the connection manager's parser.
 //
 // The input is the datagram. What parses must be written, and what we write must parse to the same again.

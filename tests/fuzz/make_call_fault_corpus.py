@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of call_fault_fuzz; call_fault_fuzz.cc describes the format.
 
     make_call_fault_corpus.py FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of check_fuzz out of pcap_fixtures: the beginnings of captures in the format of
 check_fuzz.cc.
 

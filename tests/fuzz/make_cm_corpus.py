@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpora of mad_fuzz and cm_fuzz: the management datagrams of pcap_fixtures and some put together
 here; conversations in the format of cm_fuzz.cc.
 

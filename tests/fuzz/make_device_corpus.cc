@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Writes the corpus of device_fuzz: conversations made by hand, and the requests of captures aimed at our
 // queue pairs.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of flow_fuzz (see flow_fuzz.cc): make_flow_corpus.py tests/fuzz/corpus/flow
 
 Flow attributes as <infiniband/verbs.h> lays them out on x86-64, and frames that some of the rules are about.

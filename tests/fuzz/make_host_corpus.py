@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of host_fuzz out of captures of connection managers; host_fuzz.cc describes the format.
 
     make_host_corpus.py FIXTURES FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of link_fuzz; link_fuzz.cc describes the format.
 
     make_link_corpus.py FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of multicast_fuzz out of pcap_fixtures/igmp_mld_linux.pcap; multicast_fuzz.cc describes
 the format.
 

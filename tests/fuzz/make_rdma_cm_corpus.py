@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes what programs write to /dev/infiniband/rdma_cm, in the form that rdma_cm_fuzz.cc describes, into
 files in FOLDER.
 

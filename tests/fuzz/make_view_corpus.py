@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Writes the corpus of view_fuzz: small pcapng files in both byte orders, with comments, notes, and what is
 wrong with such files.
 

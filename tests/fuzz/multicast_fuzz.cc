@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: multicast groups that a program joins and leaves while any frames arrive.
 //
 // The input is a sequence of steps, each with a byte that says what it is (its low two bits) and of which

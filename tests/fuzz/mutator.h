@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Mutator: random changes to byte strings, all from one seed.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: what a program may send by a socket of RDMA netlink.
 //
 // The input is what is sent. Each answer must be of whole messages and attributes, fit the buffer of a page,

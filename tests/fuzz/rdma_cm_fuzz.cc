@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: what any program writes to /dev/infiniband/rdma_cm.
 //
 // The input is a list of commands, each a byte of flags, the number of the command, how long it says that it

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: any capture, both sides of which our stack plays.
 //
 // The input is a sequence of frames: see capture_script.h. Nothing may crash, read out of bounds or take time

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: any protocol script, of a queue pair or about connections, parsed and, if it parses, run.
 //
 // Whether the script passes does not matter. The parser may refuse anything and crash on nothing; what is run

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: what any process might say at its status socket, to the reader of `urnic stat`.
 //
 // The input is the text. Whatever is taken for a snapshot must be written down as one that says the same, and

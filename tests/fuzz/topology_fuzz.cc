@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: topology files.
 //
 // The input is the text of one. Nothing may crash; a refusal says why in one line; of what is taken a network

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: any file, where a pcapng file with notes is expected, and the page's data made of it.
 #include <cstddef>
 #include <cstdint>

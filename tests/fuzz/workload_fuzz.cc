@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fuzz target: workload files.
 //
 // The input is the text of one, for a network of three hosts. Nothing may crash; a refusal says why in one

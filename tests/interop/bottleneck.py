@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """One link for four writers, three of urnic's with DCQCN and the guest's rdma_rxe, over the network of `urnic
 fabric --topology`.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Which cases there are, and which of them are run. A case is one program with one choice along each axis."""
 import dataclasses
 import itertools

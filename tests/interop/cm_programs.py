@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that connect by rdma_cm. Neither side is told anything of the other but its address."""
 from program import FIXED, GIDS, ROLES, Program
 

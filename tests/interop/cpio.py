@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Archives as the kernel takes them for an initramfs: cpio in the format called newc."""
 import stat
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The guest: a small emulated machine with the kernel's rdma_rxe, and commands carried out in it.
 
 Commands go over virtio-serial channels and not over the network that is tested. Several can run at once.

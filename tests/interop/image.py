@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What the guest boots: the kernel of a Debian package, and an initramfs out of its modules and of programs
 installed here.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Judges the results of a case: what the programs said, the recordings of both ends, and what the guest
 counted.
 

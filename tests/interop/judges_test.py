@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Who judges is judged here: by wires whose packets are written down, and by what programs say at their end.
 """
 import pathlib

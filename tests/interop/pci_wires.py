@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A second guest that urnic runs in, where it drives an emulated network card by DPDK; a cable of QEMU's
 leads to the guest with rdma_rxe. No privilege is needed here: what root does, root does in the guest."""
 import pathlib

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What is known of a program that is tried, and what programs are tried with."""
 import dataclasses
 

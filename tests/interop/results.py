@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The table of all cases of a group of programs, for people to read."""
 import collections
 import datetime

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Carries cases out: a program on urnic, the same program in the guest, one the other's server."""
 import contextlib
 import dataclasses

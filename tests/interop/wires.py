@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What lies between urnic and the guest: a tap interface in a network namespace, or shared memory.
 
 Each wire says how QEMU and `urnic run` are started for it, and by which address the programs of each side

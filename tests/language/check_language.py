@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Complains about English that a reader whose second language it is has to read twice, and about lines
 that are too long.
 

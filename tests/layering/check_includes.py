@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Reads every #include of the project and complains about arrows between layers that the design does not
 have, and about what the product must not call.
 

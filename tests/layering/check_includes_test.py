@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Does check_includes.py bite, and only where it should?"""
 import graphlib
 import pathlib

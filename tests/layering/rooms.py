@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Draws the rooms of the project as floors, and fails where rooms include each other in a circle.
 
     rooms.py [ROOT]

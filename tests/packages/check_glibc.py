@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """check_glibc.py NEWEST FILE...: whether what is installed runs with glibc NEWEST, which is what the packages
 promise.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Packages of urnic (tools/package) in clean roots of several distributions: installed, used as a user would,
 and removed.
 

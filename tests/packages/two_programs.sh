@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # two_programs.sh URNIC: unmodified programs meet, over TCP and by rdma_cm, as user tester, under that command
 # urnic.
 set -eu

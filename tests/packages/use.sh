@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # In a clean root of a distribution, as root, with packages of urnic in /mnt: installs, uses and removes them.
 # Says what went wrong, and ends with another code than 0, at the first thing that does.
 set -eu

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # In a clean root of a distribution, as root, with a wheel of urnic in /mnt: runs the workflow of a container
 # exactly as it stands, the workflow of a hosted machine, and what a user does by hand.
 set -eu

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What tests of the Python package share. They run in an environment where its wheel is installed, such as
 tests/clients/run.py 'test_python.*' makes."""
 import textwrap

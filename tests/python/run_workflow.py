@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Runs the commands of a workflow of GitHub Actions, or of a job of GitLab CI, in the current folder.
 
 As on a runner, each has a shell of its own that stops at the first failure.

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """NICs as options of `urnic run`, fabrics, and judgements of captures, without pytest's fixtures."""
 import dataclasses
 import os

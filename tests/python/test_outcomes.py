@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """How tests of users end that use the fixtures: each runs in a pytest of its own."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs as tests start them: how they are waited for, and how they end."""
 import os
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Does `urnic replay` behave as its help says?
 
     replay_command_test.py URNIC FIXTURES

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whether the scripts about connections can be trusted: they read and write messages as others do, and a
 // wrong behaviour does not pass.
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Dialect: what scripts of one kind may say. The parser knows how a line is written, a dialect which lines
 // there are.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // urnic_scripts: runs protocol scripts.
 //
 //   urnic_scripts [--verbose] FILE|FOLDER...

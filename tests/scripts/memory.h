@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ScriptMemory: the memory regions and windows of a script, by the script's names.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packets as the scripts write them, and their bytes.
 //
 // Nothing here uses transport/wire: the offsets were written down a second time, from transport/FACTS.md, so

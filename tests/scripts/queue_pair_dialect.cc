@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What scripts of a queue pair may say beyond their vocabulary: the fields of packets, and which of them each
 // packet has.
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Script: a protocol test, read from text and not yet run. README.md describes the language.
 #pragma once
 

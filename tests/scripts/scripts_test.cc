@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whether the scripts can be trusted: they read and write packets as others do, and a wrong behaviour does
 // not pass.
 #include <gmock/gmock.h>

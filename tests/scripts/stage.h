@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Stage: one endpoint with everything around it that a script speaks of.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Trouble: why a statement of a script did not go through.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The words of the script language and what may follow each: the parser's tables.
 #pragma once
 

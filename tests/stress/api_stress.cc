@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Threads make, change, use and destroy verbs objects in any order, with good and bad arguments, on one
 // device that talks to itself. Sanitizers say what goes wrong inside; we see to it that no thread hangs, and
 // that everything can be destroyed in the end.

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Chance: what a thread draws its decisions from.
 #pragma once
 

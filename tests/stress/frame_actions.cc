@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Actions with Ethernet frames: raw packet queue pairs, flow rules, work queues, indirection tables.
 #include <array>
 #include <cstring>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pool: objects that several threads use, and any of them may destroy.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Actions with what has several handles: XRC targets that are opened again, and imported objects.
 #include <fcntl.h>
 

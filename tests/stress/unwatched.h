@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Unwatched: for copies that no program can order against its NIC.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CRC-32 from its polynomial, to compare what is faster with.
 #pragma once
 

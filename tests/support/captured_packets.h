@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The InfiniBand packets of a capture, for tests that send or receive what others sent.
 #pragma once
 

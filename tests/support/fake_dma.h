@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FakeDma: memory regions in plain vectors, with a log of accesses and a switch for faults.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // IPv4 packets as a UDP socket gives them, which does not show their identification.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // OwnNetwork: a network namespace for tests that need UDP port 4791, where another program of the host has
 // it.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tests/support/pcap_file.h"
 
 #include <pcap/pcap.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Capture files for tests: Ethernet frames in and out of pcap, by libpcap.
 #pragma once
 

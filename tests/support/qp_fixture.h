@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpTest: one endpoint of any service, with its memory, queues and sinks, driven by hand.
 #pragma once
 

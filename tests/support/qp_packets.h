@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packets of queue pairs as values, and short names for the packets of a reliable connection.
 //
 // The same functions make what the peer sends and what we expect of ourselves. Numbers of the wire (opcodes,

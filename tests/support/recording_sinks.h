@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sinks that remember what the transport told them, and matchers for what they remember.
 #pragma once
 

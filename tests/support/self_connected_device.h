@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SelfConnectedDevice: a device whose queue pairs talk to each other, without threads: for counting and
 // measuring.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // value_of(): what a test cannot go on without, for functions that return something, where ASSERT_TRUE cannot
 // stand.
 #pragma once

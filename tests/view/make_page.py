@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Puts the page of `urnic view` together without the tool: for tests of the page alone.
 
     make_page.py DATA.json PAGE.html [TITLE]

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A page of `urnic view` in a browser, and what tests do with it."""
 import os
 import pathlib

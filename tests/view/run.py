@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Tests the page of `urnic view` in headless Chromium.
 
     run.py URNIC [PATTERN...]      python3-selenium is Debian's, for Debian's python3

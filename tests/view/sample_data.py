@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Data for the page of `urnic view`, made up: what tools/inspection/view/DATA.md says, with all kinds of
 trouble.
 

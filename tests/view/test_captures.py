@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Pages that `urnic view` makes of captures: no error in the browser, and each packet is where it is clicked.
 """
 import json

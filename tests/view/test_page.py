@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The page of `urnic view` in a browser: what is clicked is what is shown, with data of sample_data.py.
 
 URNIC_VIEW_SLOW: by how much a slow machine may be slower than the goals, 3 unless said otherwise.

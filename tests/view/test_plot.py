@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The page of `urnic sim --plot` in a browser."""
 import os
 import subprocess

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What main() and the commands of `urnic` hand to each other.
 #pragma once
 

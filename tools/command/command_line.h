@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CommandLine: what `urnic` takes on its command line, as data: its manual page and its shell completions are
 // made of it.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Completion of `urnic`'s command line by shells.
 #pragma once
 

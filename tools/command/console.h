@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How `urnic` talks to people and shells.
 #pragma once
 

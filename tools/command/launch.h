@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What `urnic run` does before and when it becomes the program.
 #pragma once
 

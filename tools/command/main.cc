@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic`: runs programs with a software RDMA NIC, and looks into one.
 #include <CLI/CLI.hpp>
 #include <algorithm>

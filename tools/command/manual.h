@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The manual page of `urnic`, urnic(1).
 #pragma once
 

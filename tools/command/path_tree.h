@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The folder that stands in for /sys/class/infiniband, /sys/kernel/debug/mlx5 and /dev/infiniband.
 #pragma once
 

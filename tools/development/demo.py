@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """From a fresh clone to two RDMA programs that talk to each other, in one step.
 
 Installs what is missing, builds, and runs unmodified programs between two NICs as an ordinary user.

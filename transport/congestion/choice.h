@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Choice: which controller queue pairs have, and its parameters.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Controller: decides how fast one queue pair sends, from what the network tells it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Dcqcn: slows down by CNPs, as cards do.
 #pragma once
 

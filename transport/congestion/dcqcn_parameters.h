@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DcqcnParameters: under the names, and in the units, of OFED's files below roce_rp.
 #pragma once
 

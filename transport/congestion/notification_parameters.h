@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NotificationParameters: when a NIC tells its peers of congestion, under the names of OFED's files below
 // roce_np.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pacer: when a queue pair's next packet with data may leave, and what its controller hears.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Parameter: a number of a controller that people can set, by its name.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Swift: keeps round trips near a target by the window, the target longer where the window is small.
 #pragma once
 

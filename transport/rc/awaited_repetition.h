@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AwaitedRepetition: whether a gap in the peer's requests tells anything new.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Completer: takes acknowledgements and READ responses, completes work requests, decides about retries.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Credits: how many receives the peer says it has posted.
 #pragma once
 

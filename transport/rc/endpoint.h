@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RcEndpoint: a reliable connection, or its extended form (XRC), put together from requester, completer and
 // responder.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PendingAck: whether an acknowledgement is pending, and how long it may wait for a request of ours to leave
 // with it.
 #pragma once

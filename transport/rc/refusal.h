@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Refusal: why a responder turns a request down, and what it tells the requester, the program and the
 // observer.
 #pragma once

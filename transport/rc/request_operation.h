@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the operations of requests need: how they are answered, and the rights that they take.
 #pragma once
 

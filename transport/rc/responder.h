@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Responder: checks and executes the peer's requests, and sends it acknowledgements and responses.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a responder checks before it executes a request packet, in the order of facts 29 to 31.
 #include "transport/rc/request_operation.h"
 #include "transport/rc/responder.h"

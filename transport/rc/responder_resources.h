@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ResponderResources: the READs and atomics a responder has been asked, to be answered now or, if asked
 // again, once more.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Retry: the two retry counters of a requester and the two clocks that go with them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SendWindow: which PSNs of the send queue are acknowledged, in flight, and next.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The AETH syndrome: acknowledgement, RNR NAK or NAK (fact 19).
 #pragma once
 

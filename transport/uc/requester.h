@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UcRequester: makes request packets of the work posted to an unreliable connection.
 #pragma once
 

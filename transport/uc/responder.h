@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UcResponder: checks and executes what the peer of an unreliable connection sends.
 #pragma once
 

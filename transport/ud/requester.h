@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UdRequester: makes datagrams of posted work.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Addresses as they stand in frames: MAC, IPv4, IPv6, and the GID, which is an IPv6 address.
 //
 // They are compared for every frame, several times, and not octet by octet: the compiler calls memcmp for

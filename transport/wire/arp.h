@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ARP for IPv4 over Ethernet (RFC 826): which MAC has this address?
 #pragma once
 

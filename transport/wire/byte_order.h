@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Big-endian integers in byte spans: typed fronts of boost::endian for this folder.
 #pragma once
 

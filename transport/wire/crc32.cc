@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "transport/wire/crc32.h"
 
 #include <isa-l/crc.h>

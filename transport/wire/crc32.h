@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CRC-32 as Ethernet, zlib and the ICRC have it, by a library that chooses by what the processor has.
 #pragma once
 

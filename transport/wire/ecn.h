@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ECN in IP headers, as networks change it (RFC 3168).
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The Ethernet header, with any VLAN tags in it.
 #pragma once
 

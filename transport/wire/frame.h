@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frame: a RoCEv2 packet in its Ethernet frame, Ethernet to UDP taken apart and the InfiniBand packet found.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What IGMP and MLD have in common: routers, and switches that snoop, ask which groups have members, and
 // hosts report them.
 #pragma once

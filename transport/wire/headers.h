@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The Base Transport Header and the extended headers as plain structs with parse and emit.
 //
 // parse() reads the first kBytes of `bytes`, emit() writes the first kBytes of `out` and returns kBytes;

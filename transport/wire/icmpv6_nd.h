@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Neighbor discovery for IPv6 (RFC 4861): which MAC has this address? See address.h for where to ask.
 #pragma once
 

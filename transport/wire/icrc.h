@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The invariant CRC of RoCEv2: everything that no router may change (facts 1 and 2).
 #pragma once
 

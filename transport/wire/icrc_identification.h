@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the identification of an IPv4 header does to an ICRC, and which one an ICRC was made with.
 #pragma once
 

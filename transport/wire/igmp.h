@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // IGMP: reports of IPv4 groups, in versions 1 (RFC 1112), 2 (RFC 2236) and 3 (RFC 3376).
 #pragma once
 

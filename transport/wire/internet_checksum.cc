@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "transport/wire/internet_checksum.h"
 
 #include <boost/endian/conversion.hpp>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The Internet checksum (RFC 1071), and the pseudo headers that UDP and ICMPv6 add to it.
 #pragma once
 

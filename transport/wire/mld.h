@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MLD, multicast listener discovery: reports of IPv6 groups, in versions 1 (RFC 2710) and 2 (RFC 3810).
 #pragma once
 

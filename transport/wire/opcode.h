@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The one table of protocol facts: what each BTH opcode is, which headers follow it, where it stands in a
 // message.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packet: one InfiniBand packet, from the BTH to the last payload byte, parsed and checked for length.
 #pragma once
 

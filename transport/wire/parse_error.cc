@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "transport/wire/parse_error.h"
 
 namespace urnic::transport::wire {

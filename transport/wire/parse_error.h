@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ParseError: why bytes are not a frame or packet of ours.
 #pragma once
 

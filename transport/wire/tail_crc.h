@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The CRC-32 of a packet's end, which the writer of that end worked out, and how to get the whole packet's
 // CRC-32 from it.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The layouts that clients are compiled against, with rdma-core 44 on x86-64 and arm64, which differ by the
 // size of a mutex. Programs built with other versions agree: structs grow at their ends only (verbs_context
 // at its front). Sizes are held only where nothing grows.

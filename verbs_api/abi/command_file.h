@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CommandFile: what the contexts of one command descriptor share and can import.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DescriptorIdentity: what tells an open file from others, whose number it may get.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ibv_query_gid_type, which programs use although no installed header declares it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Conversions between structs of the kernel's interface and libibverbs' own. The distribution's librdmacm
 // needs them; its header is not installed, so that the declarations are here.
 #include <infiniband/sa.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // libibverbs' own header, made ready for defining what it declares. Include this instead of it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FLUSH, and what is said of ATOMIC WRITE, as libibverbs has them. The header that we are built with need not
 // have them, and may have them: so they have names of our own here, and the numbers and the place that
 // infiniband/verbs.h of rdma-core 56 (Debian 13's) gives them.

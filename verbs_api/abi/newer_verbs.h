@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Verbs that rdma-core has had since versions 59 to 65, for clients that were built with its newer headers.
 // The header that we are built with need not have them, and may have them: so they have names of our own
 // here, and theirs for the linker.

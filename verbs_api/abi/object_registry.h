@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ObjectRegistry: which objects the program has.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The operations that libibverbs.h's inline functions call through a context, and where each is defined.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the port says about itself, to ibv_query_port() and in files.
 #pragma once
 

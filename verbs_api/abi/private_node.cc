@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The private nodes. Drivers of rdma-core (libmlx5, libefa) are linked to one of them, and perftest,
 // libfabric, UCX and pyverbs to the drivers: the names must be there for those programs to load, although no
 // driver ever gets a device from us. rdma-core gives the node another number when one of its functions

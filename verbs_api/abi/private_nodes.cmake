@@ -1,3 +1,5 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Writes the part of private_node.cc that is the same for each name: it is there under every private node, and
 # does nothing if it is a command to the kernel. The names come from rdma_core_exports.txt.
 

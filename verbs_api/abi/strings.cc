@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Words for people.
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/newer_operations.h"

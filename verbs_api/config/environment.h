@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NicEnvironment: what URNIC_* variables say, checked, and what they leave open, filled in.
 #pragma once
 

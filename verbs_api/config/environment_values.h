@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The values that URNIC_* variables and the options of `urnic run` take, from text.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which NIC a device of the process is: its port, its lease and its addresses.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // open_port: the port of a NIC, with everything the user wanted wrapped around it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the kernel would show of the device below /sys/class/infiniband.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Variables: the URNIC_* variables as one of the process's devices sees them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ibv_bind_mw: a window of type 1 is bound by a verb of its own, which posts.
 #include <atomic>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // From the transport's completions to libibverbs' words for them.
 #pragma once
 

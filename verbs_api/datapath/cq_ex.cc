@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The extended way to poll: one completion at a time, its details read by functions.
 #include <cerrno>
 #include <span>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Completions by ibv_poll_cq, and asking to be told of them.
 #include <cerrno>
 #include <cstddef>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The functions of ibv_qp_ex that put work requests together.
 #include <cerrno>
 #include <cstdint>

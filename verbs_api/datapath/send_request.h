@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What ibv_send_wr asks for, as the transport's request.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Address vectors and GIDs, in libibverbs' structs and in the device's.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AsyncEvents: what happened to objects of a context and to its port, told through its async_fd.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the device can do. Zero is an answer, too: programs take it for "not offered".
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which object of a program an event of the device concerns. queues/event_delivery.cc, which knows the
 // objects, defines it.
 #pragma once

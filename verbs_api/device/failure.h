@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How a verb says no: with errno to the program, and with a line on stderr to the person in front of it.
 #pragma once
 

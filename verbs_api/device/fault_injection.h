@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How the calls fail that programs make through tables of functions. The files of injection/, which know
 // those functions, define it.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // libibverbs' precautions for fork. The engine reads and writes memory as any thread does, so that no page
 // has to be kept from a child. What a child may not do is use what its parent opened: see ProcessDevices.
 #include <cstddef>

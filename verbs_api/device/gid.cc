@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The GID table in its five forms. An empty index is no error to programs that walk the table, and ENODATA to
 // programs that ask for an entry.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the program has made by verbs, for others to see. opening/list_objects.cc, which knows the objects,
 // defines it.
 #pragma once

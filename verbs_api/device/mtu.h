@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Path MTUs, as libibverbs numbers them and in bytes.
 #pragma once
 

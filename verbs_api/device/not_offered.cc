@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Newer verbs that this device does not offer: DMA handles, device memory as a dma-buf, completion counters.
 // Like drivers without them in rdma-core 65, each says EOPNOTSUPP.
 #include <cerrno>

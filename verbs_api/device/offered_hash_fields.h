@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What receive side scaling (RSS) can hash.
 #pragma once
 

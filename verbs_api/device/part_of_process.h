@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PartOfProcess: what the process has of urnic beside its device.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the port is and does, and its P_Key table.
 #include <algorithm>
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProcessDevice: one device of this process, shared by every context that is opened on it.
 #pragma once
 

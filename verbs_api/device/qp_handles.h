@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QpHandles: the handles by which a program knows one queue pair of the device.
 #pragma once
 

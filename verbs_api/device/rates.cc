@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Link rates: InfiniBand's codes, multiples of the oldest rate, and Mb/s.
 #include <algorithm>
 #include <array>

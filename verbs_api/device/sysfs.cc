@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What programs read below the device's sysfs path, which does not exist: answered from memory.
 #include <fcntl.h>
 #include <rdma/rdma_user_cm.h>

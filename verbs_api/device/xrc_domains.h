@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XrcDomains: the XRC domains of a process, some of which are known by a file.
 #pragma once
 

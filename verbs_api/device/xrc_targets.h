@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XrcTargets: the XRC targets of a process by number, to open them again.
 #pragma once
 

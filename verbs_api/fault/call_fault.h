@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CallFault and AsyncFault: how a call fails, or which event comes, as the user wrote it, as values.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CallFaults: which of this process's calls fail, and which events come.
 #pragma once
 

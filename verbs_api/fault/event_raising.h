@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How an asynchronous event comes that a fault names. injection/event_raising.cc, which knows the objects,
 // defines it.
 #pragma once

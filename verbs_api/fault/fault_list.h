@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FaultList: what the user wrote after --fault, divided into what the wire does and what calls do.
 #pragma once
 

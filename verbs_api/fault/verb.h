@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Verb: a call of libibverbs or librdmacm that can be made to fail.
 #pragma once
 

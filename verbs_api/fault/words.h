@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What people call errors, statuses of completions, and events, when they write faults of calls.
 #pragma once
 

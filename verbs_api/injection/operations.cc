@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Faults of the calls that programs make through the table of a context.
 #include "verbs_api/abi/operations.h"
 

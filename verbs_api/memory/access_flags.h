@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Rights, in libibverbs' bits and in the transport's.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Buffer: memory that libibverbs allocates for a program, in the way that suits the device. Ours has no
 // wishes: it is plain memory.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Dm: a piece of device memory as programs hold it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Registration by a struct that says of what (rdma-core 59), and of buffers (64).
 #include <cerrno>
 

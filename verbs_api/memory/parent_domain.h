@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Thread domains, and what a parent domain is more than a protection domain.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pd: a protection domain as programs hold it, plain or parent.
 #pragma once
 

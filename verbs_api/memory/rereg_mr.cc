@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Registering a memory region again: elsewhere, in another protection domain, or with other rights.
 #include <cerrno>
 #include <cstdint>

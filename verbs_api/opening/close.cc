@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A context is closed: what the program made through it ends, as in the kernel, whether or not the program
 // destroyed it.
 #include <mutex>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Contexts by a duplicate of their cmd_fd, and their objects by handle: other handles of what there is
 // already, in this process. Processes have a device each, and cannot share.
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Cq: a completion queue as programs hold it, plain and extended in one.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ECE (enhanced connection establishment): what the queue pairs at both ends of a connection can do beyond
 // the standard.
 #include <cerrno>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "verbs_api/device/event_delivery.h"
 
 #include "verbs_api/device/context.h"

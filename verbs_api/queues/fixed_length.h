@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Operations that move a fixed number of bytes: atomics and the atomic write.
 #pragma once
 

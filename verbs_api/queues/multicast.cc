@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Multicast groups of datagram queue pairs. RoCE has no subnet manager to join at: attaching is all there is.
 #include <cerrno>
 #include <new>

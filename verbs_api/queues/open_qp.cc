@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // XRC targets that are opened again, by number.
 #include <cerrno>
 #include <memory>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What posting has in common, whichever way a work request comes.
 #pragma once
 

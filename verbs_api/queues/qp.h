@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Qp: a queue pair as programs hold it, plain and extended in one.
 #pragma once
 

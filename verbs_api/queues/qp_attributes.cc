@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "verbs_api/queues/qp_attributes.h"
 
 #include <cerrno>

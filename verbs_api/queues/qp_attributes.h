@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Attributes of queue pairs: ibv_qp_attr with its mask, and the device's.
 #pragma once
 

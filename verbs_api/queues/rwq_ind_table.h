@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RwqIndTable: an indirection table of work queues as programs hold it.
 #pragma once
 

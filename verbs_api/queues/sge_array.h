@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SgeArray: the elements of one work request, on the stack.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // WorkRequestBuilder: the other way to post sends, in which a work request is put together by function calls.
 #pragma once
 

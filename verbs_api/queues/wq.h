@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Wq: a work queue of RSS as programs hold it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Addresses: binding ids to them, listening there, and finding the way to others.
 #include <rdma/rdma_user_cm.h>
 

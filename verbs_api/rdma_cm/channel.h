@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Channel: the object that a descriptor of /dev/infiniband/rdma_cm stands for.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ChannelPart: the events that one device has for a channel.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Command: what a program writes to a channel, and the commands that it may write.
 #pragma once
 

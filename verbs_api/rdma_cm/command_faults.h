@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Faults of librdmacm's calls, which are commands to a channel.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connections: listening, connecting, and what follows from it.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The kernel's ucma interface (ABI 4): what a program gets for what it writes to a channel.
 #pragma once
 

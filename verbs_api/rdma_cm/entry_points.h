@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the preloaded library calls when a program uses /dev/infiniband/rdma_cm (tools/runtime/paths). In
 // place of the C library's functions of these names, with their results and errno.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ids: making, ending and moving them, and their options.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_user_cm.h>

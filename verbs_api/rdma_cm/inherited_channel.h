@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A channel that the child of a fork has from its parent, such as a server's that calls daemon() after
 // rdma_listen().
 #pragma once

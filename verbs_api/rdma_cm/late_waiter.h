@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A thread that asks for an event of a channel which another thread has just closed.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What programs and rdma_cm tell each other when they connect, in the kernel's structs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Path records, as the kernel's interface gives them to programs.
 #pragma once
 

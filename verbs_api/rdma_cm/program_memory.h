@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The program's memory, of which a command tells addresses that may be anything.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What rdma_cm knows of an id.
 #include <endian.h>
 #include <rdma/rdma_user_cm.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Socket addresses, as programs write them in memory and as rdma_cm has them.
 #pragma once
 

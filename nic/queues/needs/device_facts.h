@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DeviceFacts: what does not change while a device lives, for its queues.
 #pragma once
 

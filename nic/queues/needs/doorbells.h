@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Doorbells: how the program's threads tell the engine that there is work, or that they wait for some.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // QueueEngine: the engine as queue pairs and completion queues see it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RoundAgenda: what queues leave to the engine's round, at its end or at a time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ways: the way to a peer, as the port and the host's routes have it.
 #pragma once
 

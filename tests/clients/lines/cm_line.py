@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lines of the ladder whose programs connect by rdma_cm, by the addresses of their NICs: played and judged.
 """
 import dataclasses

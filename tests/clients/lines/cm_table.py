@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Every command line that must hold over two NICs whose programs connect by rdma_cm, over the distribution's
 own librdmacm.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """uDAPL's own programs, over its providers: cma connects by rdma_cm, scm by TCP. And qperf, which like them
 also opens sockets at the addresses that the NICs have."""
 import harness

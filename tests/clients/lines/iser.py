@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """iSER: tgt's target, with a file for a disk, and initiators of libiscsi, alone and inside QEMU's programs.
 """
 import filecmp

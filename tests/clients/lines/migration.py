@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """QEMU's live migration of virtual machines: RAM by RDMA WRITE, everything else by SEND, over a connection by
 rdma_cm."""
 import array

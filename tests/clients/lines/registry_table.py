@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs of others that are not Debian's, from PyPI and crates.io, and Debian's that open sockets of their
 own at the addresses of the NICs."""
 from lines.cm_line import Scenario

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A line of the ladder whose programs tell each other their queue pairs over TCP: played by two programs and
 judged."""
 import dataclasses

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Every command line of ibverbs-utils' ping-pongs and of perftest that must hold over two NICs, without
 rdma_cm.
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* all_to_all: N programs, each with a reliable connection to every other one.
  *
  *   all_to_all --rank R --size N --port PORT [--rounds N] [--spin 1] [--device D] [--gid INDEX] [--host A.B.C.D]

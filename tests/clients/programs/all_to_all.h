@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* What N programs send each other in an exchange of all with all, whatever carries it.
  *
  * In each round each program sends each other one two messages of random length, a WRITE and a SEND, which the other

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* all_to_all_tcp: the exchange of all_to_all, over TCP, for comparison.
  *
  *   all_to_all_tcp --rank R --size N --port PORT [--rounds N] [--spin 1]

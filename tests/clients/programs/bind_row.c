@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Binds ids of rdma_cm again and again, and says how long each call took, and how long another verb of the process had
  * to wait meanwhile.
  *

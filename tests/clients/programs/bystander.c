@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* bystander: one program writes to a second one all the time, and reads a few bytes from other programs. How long does a READ take
  * when the second program takes nothing?
  *

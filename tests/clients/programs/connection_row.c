@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Connections that are made, used for one message each way, and ended, one after the other, over rdma_cm or over
  * TCP.
  *

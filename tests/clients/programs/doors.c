@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Goes to the files of a device by every function of the C library that finds files, and prints what each
  * sees, in the same way whether the kernel has the files or a library leads there. The name of the device is
  * its argument. */

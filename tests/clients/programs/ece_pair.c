@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* One connection by rdma_cm, with a message each way, and what its queue pairs say of ECE. librdmacm does the rest.
  *
  *   ece_pair server|client ADDRESS PORT     prints 'new: WHAT' and 'connected: WHAT', of its own queue pair

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Queue pairs without an ACK timeout: a frame that a wire loses, or a doorbell or notification that the NIC
  * misses, leaves an operation standing still, and this program says so.
  *

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* event_watch: a plain verbs program that talks to itself, and says what it is told of its device.
  *
  *   event_watch [--milliseconds N] [--device D] [--gid INDEX]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* fan_in: many programs write to one program, which also reads a few bytes from each of them all the time. How much do the programs
  * write that still run, when others are stopped or starved?
  *

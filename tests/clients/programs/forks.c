@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* What programs do around fork while a NIC is open.
  *
  *   forks orphan exit|kill       has a queue pair, and a child that sleeps; prints 'child NUMBER' and ends in that way

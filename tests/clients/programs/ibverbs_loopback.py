@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Two connected queue pairs of one process, by the Python package ibverbs: WRITE, READ, SEND and an atomic,
 with the data looked at."""
 import ctypes

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Says how many devices it sees, and which file its libibverbs is: linked to it, or with an argument opened
 // by that name.
 #include <dlfcn.h>

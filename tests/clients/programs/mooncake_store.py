@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Clients of a Mooncake store at 127.0.0.1: `hold PORT` lends memory to it, `use PORT` puts values and gets
 them back, and has none."""
 import sys

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* mpi_exchange: an MPI program whose ranks check every byte that they get from the others.
  *
  *   mpirun ... mpi_exchange LARGEST

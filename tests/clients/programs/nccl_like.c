@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* nccl_like: talks to its like as NCCL's network layer for InfiniBand does, without NCCL and without a GPU.
  *
  *   nccl_like (--receive | --send) PORT [--rounds N] [--qps N] [--bytes N]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Calls functions of the C library with null pointers where they expect a path or memory, each in a child, and prints a line for each:
  * what it returned, with errno, or the signal that ended the child. */
 #include <dirent.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Programs that have arranged something for themselves before they open the NIC.
  *
  *   odd_starts alarmed     has a signal every 5 ms

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Bytes that both sides can work out and neither would send by mistake. */
 #ifndef TESTS_CLIENTS_PATTERN_H
 #define TESTS_CLIENTS_PATTERN_H

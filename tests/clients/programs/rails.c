@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* rails: two programs with a connection for each of their devices, as NCCL has, and a thread for each. A rail
  * that fails leaves its work to the others.
  *

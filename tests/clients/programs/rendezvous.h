@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* For programs of a test that start together and have numbers, from 0: each tells something to all others, over
  * TCP. One thread. */
 #ifndef TESTS_CLIENTS_RENDEZVOUS_H

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* What each of these programs needs: to say that something is wrong, to be told what to do, and to know the time.
  * One thread. */
 #ifndef TESTS_CLIENTS_TEST_CLIENT_H

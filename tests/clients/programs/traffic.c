@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* traffic: a plain verbs program that talks to another of its kind and outlives it.
  *
  *   traffic (--listen | --connect) PORT [--name NAME] [--rounds N] [--device D] [--gid INDEX]

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "verbs_by_name.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* libibverbs as NCCL has it: not linked, but opened by name, with every function asked for in its version. */
 #ifndef TESTS_CLIENTS_VERBS_BY_NAME_H
 #define TESTS_CLIENTS_VERBS_BY_NAME_H

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* What these programs have of a NIC: an opened device, a completion queue, a piece of registered memory, and
  * reliable connections that use them. Every function exits through broken() when a verb fails. One thread. */
 #ifndef TESTS_CLIENTS_VERBS_OBJECTS_H

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* One end of a connection by rdma_cm, which says, line by line, what it is told about the other end.
  *
  *   witness server PORT            listens at all addresses

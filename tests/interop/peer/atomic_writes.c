@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* ATOMIC WRITE: what it does, and what a responder must refuse. rdma_rxe has had it since Linux 6.2. */
 #include <string.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Connection: a queue pair of ours, joined to one of the peer's, with memory on both sides. */
 #ifndef INTEROP_PEER_CONNECTION_H
 #define INTEROP_PEER_CONNECTION_H

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* peer: one side of a conversation between two RDMA devices, in which everything that happens is verified.
  *
  *   peer [OPTIONS] SCENARIO PORT            waits for the other side there (TCP)

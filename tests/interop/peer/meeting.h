@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Meeting: how the two sides find each other and keep in step, over TCP. */
 #ifndef INTEROP_PEER_MEETING_H
 #define INTEROP_PEER_MEETING_H

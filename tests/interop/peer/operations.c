@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Every operation of a reliable connection, at lengths around the path MTU. */
 #include <arpa/inet.h>
 #include <stdio.h>

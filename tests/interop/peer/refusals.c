@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* What a responder must refuse, and what a requester makes of it. */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Scenarios: each is played by both sides at once; settings->is_client says which side this is. */
 #ifndef INTEROP_PEER_SCENARIOS_H
 #define INTEROP_PEER_SCENARIOS_H

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Many operations of all kinds under way at once, verified one by one: what must hold whatever the network
  * does. */
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Unreliable connections and datagrams: what arrives is whole and in order; in fair weather everything
  * arrives. */
 #include <arpa/inet.h>

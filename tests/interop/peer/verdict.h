@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Verdict: what must hold, and what is said when it does not. */
 #ifndef INTEROP_PEER_VERDICT_H
 #define INTEROP_PEER_VERDICT_H

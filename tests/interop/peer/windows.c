@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Memory windows of both types, and three ways to take them away: rebinding, SEND with invalidate, LOCAL_INV.
  */
 #include <string.h>

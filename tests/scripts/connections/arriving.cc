@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the peer sends, as far as the script leaves it open.
 #include <fmt/core.h>
 

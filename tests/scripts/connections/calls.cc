@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the program asks of rdma_cm.
 #include <fmt/core.h>
 

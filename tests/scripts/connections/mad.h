@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Mad: a management datagram of the connection manager as the scripts write it, and its bytes.
 //
 // Nothing here uses nic/cm: the offsets were written down a second time, from transport/FACTS.md and

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Stage: a NIC's rdma_cm with its communication manager, the program above it, and the hosts that it knows.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The words of scripts about connections: this table, and the names of messages and of their numbers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Changes captured frames, and gives them right lengths and checksums again.
 #pragma once
 

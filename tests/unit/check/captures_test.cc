@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Captures of others, judged: what is known about each of them must come out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What two connection managers say to each other, judged beyond the rules that mutations_test breaks: what is
 // no violation, what a capture cannot tell, and what the messages say of packets.
 #include <gmock/gmock.h>

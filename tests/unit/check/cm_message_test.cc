@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of the connection manager, from recordings of rdma_rxe. The numbers are those that tshark shows
 // for RC; it does not take SIDR apart, and those were read in the bytes.
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frames that have to do with congestion, put together byte by byte: CNPs, marked packets, pause frames.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // tshark's reading of pause frames and CNPs, beside ours.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a capture does not have proves nothing: parts of clean captures are clean.
 #include <gtest/gtest.h>
 

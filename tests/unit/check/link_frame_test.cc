@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the link layer says of frames. The numbers are from the notes on pause frames, and from the map from
 // DSCP to priority in drivers/network/TOPOLOGY.md.
 #include "tools/conformance/check/packets/link_frame.h"

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Captures of one link of a modelled network, with true pause frames on it.
 #pragma once
 

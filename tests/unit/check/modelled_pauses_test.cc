@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The pauses of a modelled network, whose hosts and switches obey them: judged clean, until the capture is
 // spoilt.
 #include "tests/unit/check/modelled_pauses.h"

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A recording with one thing spoilt, and the rule that it breaks then.
 #pragma once
 

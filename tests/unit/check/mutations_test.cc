@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The checker bites: each capture below is a recording of rdma_rxe with one thing spoilt, and must be found
 // to break the rule of that thing, and no other.
 #include <gmock/gmock.h>

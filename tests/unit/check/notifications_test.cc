@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Marked packets and CNPs: what a capture shows of their connection, and what it cannot show.
 #include "tools/conformance/check/congestion/notifications.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The checker's own reading of frames, packets and opcodes.
 #include "tools/conformance/check/packets/packet.h"
 

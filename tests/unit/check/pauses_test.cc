@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Traffic in spite of a pause, on a link of 100 Gb/s: a quantum is 5.12 ns, 0xffff of them are 335.5 us, and
 // what may be under way is 10 us and a frame of 741 ns.
 #include "tools/conformance/check/congestion/pauses.h"

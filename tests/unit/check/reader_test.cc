@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Files: whole ones, damaged ones, and what is no capture at all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What files of the system say. The texts are from Debian 12, shortened, unless a test says otherwise.
 #include "tools/inspection/doctor/host_facts.h"
 

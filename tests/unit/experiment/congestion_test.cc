@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What congestion control is for: flows share a link fairly, queues stay short, and senders that were paused
 // before are not.
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Laboratory: small networks, and experiments on them that a test looks into.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Exact faults on a link between two switches, and what the transport makes of them.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Go-back-N and selective repeat beside their closed forms.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the patterns make, counted.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What priority flow control does to those who have done nothing.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The workloads that come with urnic run to their end on the topologies that they are for.
 #include <gtest/gtest.h>
 

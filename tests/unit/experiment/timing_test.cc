@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How long things take, beside what one computes by hand.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

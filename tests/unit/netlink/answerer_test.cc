@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What requests are answered. The requests are iproute2's: what `rdma` 6.1 was recorded to send
 // (tests/fuzz/corpus/netlink). Attributes, their sizes and errors are as in Linux' nldev.c.
 #include "tools/runtime/netlink/answerer.h"

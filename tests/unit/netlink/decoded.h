@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of netlink as a test reads them, by <linux/netlink.h> alone.
 #pragma once
 

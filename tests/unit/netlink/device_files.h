@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A folder that shows devices, as `urnic run` makes one.
 #pragma once
 

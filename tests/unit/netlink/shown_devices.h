@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a test shows to programs in the place of the processes and files of a user.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The socket that a program has: it must behave as one of the kernel's.
 #include "tools/runtime/netlink/sockets.h"
 

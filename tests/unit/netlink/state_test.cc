@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is read of the files that show a device.
 #include "tools/runtime/netlink/state.h"
 

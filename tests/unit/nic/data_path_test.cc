@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the data path may not do: allocate. A program of its own, because it counts every operator new.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Datagrams and unreliable connections, from one device to the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

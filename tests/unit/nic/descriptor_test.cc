@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A child of a fork has no descriptor of ours, and keeps those that are the program's.
 #include "nic/process/descriptor.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DevicePair: two devices on a fake wire, with everything a queue pair needs, in the test's time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tests/unit/nic/fake_wire.h"
 
 #include <utility>

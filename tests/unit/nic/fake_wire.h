@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FakeWire: a cable in memory whose two ends are packet ports.
 #pragma once
 

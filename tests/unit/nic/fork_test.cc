@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The child of a fork inherits a device that is not its own.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A NIC whose link goes down and comes up again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

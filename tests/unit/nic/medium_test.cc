@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Devices whose port carries IP packets: nothing below IP is theirs.
 #include <gtest/gtest.h>
 

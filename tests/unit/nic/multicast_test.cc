@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Multicast groups of a device on the wire: what it says to switches and routers, and when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

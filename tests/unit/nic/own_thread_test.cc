@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Threads of ours run where the process was started, not where a thread of the program was pinned.
 #include "nic/process/own_thread.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Atomics, memory windows, invalidation and the draining of send queues, from one device to the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

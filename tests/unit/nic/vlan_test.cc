@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Devices on VLANs of one wire.
 #include "nic/port/vlan.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Captures of others, both sides of which our stack plays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

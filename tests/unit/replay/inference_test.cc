@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What follows from a captured responder's answers.
 #include "tools/conformance/replay/inference.h"
 

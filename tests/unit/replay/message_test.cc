@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Work requests read out of captured packets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Captures that were spoilt: each must be a mismatch, on the right side and at the right frame.
 #include <gtest/gtest.h>
 

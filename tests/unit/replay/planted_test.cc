@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Differences planted on our side: another work request, or other answers, must not pass for the same.
 #include <gtest/gtest.h>
 

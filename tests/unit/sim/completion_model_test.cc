@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/simulation/seeds/models/completion_model.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The wire observer must complain about what a correct NIC would not send, and about nothing else.
 #include "tools/simulation/seeds/checks/flow_observer.h"
 

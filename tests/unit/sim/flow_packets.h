@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packets of a flow as the simulator's wire observer sees them.
 #pragma once
 

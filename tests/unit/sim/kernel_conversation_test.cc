@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The wire observer against what Linux kernels sent to each other.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SelectiveRepeat: a flow with selective repeat, packet by packet, and its judge.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Selective repeat by packets written from transport/rc/recovery/SELECTIVE_REPEAT.md. What the page
 // describes, and the judge must not complain.
 #include <chrono>

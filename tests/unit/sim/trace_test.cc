@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A world that writes its trace is the one that does not.
 #include <gtest/gtest.h>
 

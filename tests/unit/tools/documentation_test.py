@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The completions and the manual page that `urnic` prints, in the shells that are installed here.
 
     documentation_test.py URNIC

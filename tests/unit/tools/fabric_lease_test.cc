@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Leases on a fabric: slots, addresses, and who is there.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the reader of snapshots takes, and what it makes of everything else.
 #include "tools/inspection/stat/snapshot_reader.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A process environment of a test's own: a runtime folder to put leases into, and no URNIC_* variables.
 #pragma once
 

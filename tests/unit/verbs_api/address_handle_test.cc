@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Address handles, and finding out whom to answer.
 #include <arpa/inet.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Asynchronous events of queue pairs.
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What `urnic run --fault` says of calls: words, and complaints.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which calls the faults of calls hit, and what people are told.
 #include "verbs_api/fault/call_faults.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """check_exports.py LIBRARY FACTS: whether the drop-in shows the names that it must, and no others.
 
 FACTS says what libibverbs of which rdma-core version exports (rdma_core_exports.txt). Clients that were

@@ -1,3 +1,5 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # cmake -DLIBRARY=... -P check_library.cmake
 #
 # The drop-in asks for no libraries but the few that are everywhere, and has no thread-local storage that

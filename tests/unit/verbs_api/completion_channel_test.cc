@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Events of completion queues: the descriptor is a contract, and so is the counting of acknowledgements.
 #include <fcntl.h>
 #include <poll.h>

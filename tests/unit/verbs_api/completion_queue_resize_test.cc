@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Changing the size of completion queues as a program does.
 #include <poll.h>
 

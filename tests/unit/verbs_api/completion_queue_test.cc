@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Making completion queues, and polling them the extended way.
 #include <endian.h>
 #include <sys/sysinfo.h>

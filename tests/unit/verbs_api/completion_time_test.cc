@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Times of completions, and the clock that they are on.
 #include <chrono>
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Unreliable datagrams (UD) between queue pairs of the same device.
 #include <endian.h>
 

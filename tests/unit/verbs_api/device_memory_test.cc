@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Memory of the NIC: allocation, copies, regions over it.
 #include <cerrno>
 #include <limits>

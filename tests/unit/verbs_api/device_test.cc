@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What programs learn about the device before they do anything with it.
 #include <endian.h>
 

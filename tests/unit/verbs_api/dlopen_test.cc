@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Programs that are not linked with libibverbs and look for it at run time, as NCCL does.
 #include <dlfcn.h>
 #include <gtest/gtest.h>

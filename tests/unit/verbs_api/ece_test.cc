@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ECE on a device that offers selective repeat. Each test is a process: the device is told once.
 #include <gtest/gtest.h>
 

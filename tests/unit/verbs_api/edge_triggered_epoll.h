@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EdgeTriggeredEpoll: a descriptor in an epoll with EPOLLET.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Flow rules: what programs say of them, true or not.
 #include <cstring>
 #include <memory>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a forked child can and cannot do.
 #include <sys/wait.h>
 #include <unistd.h>

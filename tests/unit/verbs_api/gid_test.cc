@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The GID table: indices 0, 1 and 2 are taken, the others are empty.
 #include <arpa/inet.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Contexts that are imported by a duplicate of their cmd_fd, and what is imported into them by handle.
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Faults of calls, as a program meets them. Each test is a process of its own, and names its faults before it
 // opens the device.
 #include <fcntl.h>

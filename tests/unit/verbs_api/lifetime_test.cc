@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What may be destroyed when. A busy object refuses and stays as it is: some programs destroy in the wrong
 // order on every run, and go on to use what they tried to destroy.
 #include "tests/unit/verbs_api/verbs_objects.h"

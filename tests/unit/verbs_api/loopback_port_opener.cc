@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // open_port for a build that has no wires.
 #include "tests/unit/verbs_api/loopback_port_opener.h"
 

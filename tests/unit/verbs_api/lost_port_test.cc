@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a forked child is told where its parent's port cannot be opened again, as over DPDK.
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Registration, its flags and its errno values.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Memory windows of both types, and regions that are addressed from zero.
 #include "tests/unit/verbs_api/verbs_objects.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Verbs of rdma-core 59 to 65, called as programs do that were built with its headers. Their structs and
 // prototypes are written down here once more, as infiniband/verbs.h of version 65 has them, since the
 // installed one may be older.

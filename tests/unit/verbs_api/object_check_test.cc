@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Objects that were not given out, or are not any more: control verbs refuse them and touch nothing.
 #include <fcntl.h>
 

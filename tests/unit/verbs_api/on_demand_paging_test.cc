@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Regions whose pages come and go, and all of memory as one region.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Posting by the functions of ibv_qp_ex: the operations beside plain data, and where datagrams and XRC go.
 #include <cstddef>
 #include <cstring>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Thread domains, parent domains, and memory of queues that the program provides.
 #include <cerrno>
 #include <cstdlib>

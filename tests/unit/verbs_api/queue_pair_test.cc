@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Making queue pairs and changing their state; the errno values.
 #include "tests/unit/verbs_api/verbs_objects.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RawPacket: two queue pairs of raw packets, over the port's own loop, and attributes of flow rules for them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Queue pairs of raw packets: what they send and receive, and their states.
 #include <cstring>
 

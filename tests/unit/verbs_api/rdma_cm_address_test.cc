@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Addresses and routes, by the commands for IP addresses and by those for all.
 #include <arpa/inet.h>
 #include <endian.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The descriptor that a program gets in place of /dev/infiniband/rdma_cm.
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Commands that are not as they should be: the program may write anything.
 #include <fcntl.h>
 #include <infiniband/verbs.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connections of the NIC to itself, command by command.
 #include <endian.h>
 #include <infiniband/verbs.h>

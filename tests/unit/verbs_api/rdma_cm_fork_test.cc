@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a forked child has of its parent's channels.
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tests/unit/verbs_api/rdma_cm_objects.h"
 
 #include <arpa/inet.h>

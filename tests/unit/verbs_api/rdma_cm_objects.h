@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A channel of rdma_cm as librdmacm has it: a descriptor to which the kernel's commands are written. By way
 // of the functions that the preloaded library calls, as the tests are not preloaded with it.
 #pragma once

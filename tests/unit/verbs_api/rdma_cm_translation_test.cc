@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How rdma_cm's structs and the kernel's become each other, in cases that no connection to oneself reaches.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>

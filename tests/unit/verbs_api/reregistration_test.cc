@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Regions that are registered again: rights, domain, memory.
 #include <cerrno>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Shared receive queues.
 #include <atomic>
 #include <thread>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Words, rates, and structs of the kernel.
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Reliable connections between two queue pairs of the same device.
 #include <endian.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Unreliable connections (UC) between two queue pairs of the same device.
 #include "tests/unit/verbs_api/verbs_objects.h"
 

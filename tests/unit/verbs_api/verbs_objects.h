@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Verbs objects that are destroyed at the end of a scope, which must succeed. Plain libibverbs otherwise: the
 // tests in this folder are programs that know <infiniband/verbs.h> and are linked with the drop-in.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Work queues, indirection tables, and queue pairs that spread frames over them.
 #include <fcntl.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Posting by the functions of ibv_qp_ex.
 #include <endian.h>
 

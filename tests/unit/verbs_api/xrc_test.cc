@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Extended reliable connections: an initiator sends into the shared receive queues of the target's domain.
 #include <fcntl.h>
 #include <sys/mman.h>

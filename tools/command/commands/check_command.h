@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic check`: verdicts on captures of RoCEv2.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic doctor`: what stands in the way of urnic on this host.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic completion` and `urnic manual`: what is made of the options that the tool has.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic fabric link`: takes the link of a NIC down, and up again.
 #pragma once
 

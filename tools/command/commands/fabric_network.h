@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The network of a fabric, for `urnic fabric status`.
 #pragma once
 

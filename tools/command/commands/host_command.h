@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic host`: the NIC that the programs of a host share.
 #pragma once
 

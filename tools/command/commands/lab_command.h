@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic lab`: teaching labs. The labs and their runner are Python, below tools/teaching/lab; this finds and
 // starts them.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic replay`: one side of a captured connection, played by our own stack.
 #pragma once
 

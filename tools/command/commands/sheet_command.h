@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic sheet`: headers, opcodes, states and statuses as a page to print.
 #pragma once
 

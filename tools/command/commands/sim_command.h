@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic sim`: devices on a hostile network, simulated from seeds, or a workload on a network from a file.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // `urnic stat`: what programs with a NIC are doing.
 #pragma once
 

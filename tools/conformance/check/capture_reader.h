@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Reads pcap and pcapng files, one frame at a time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sorts packets into flows and connections, and hands them to the models.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What went to and fro between two queue pairs, message by message, as text for a mail.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* libpcap can record what D-Bus carries, and needs libdbus and libsystemd for it. Our program only reads files, so these two functions
  * stand in: libpcap asks them about a device to record, and they say that it is not D-Bus's. The linker finds them before libpcap's own. */
 #include <stddef.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Rules that a single frame or packet keeps or breaks, whatever came before it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AnswerModel: what a requester knows of its requests, by the answers that reached it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A capture in memory, taken apart into conversations whose sides can be played.
 #pragma once
 

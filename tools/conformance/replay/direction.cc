@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/conformance/replay/direction.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What must have been the case at the captured responder, from how it answered. README.md lists the rules.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Memory as a capture shows it: what work requests are sent from, and what remote keys lead to.
 #pragma once
 

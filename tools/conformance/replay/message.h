@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The work requests that the requester of a direction must have been given, put together from what it sent.
 #pragma once
 

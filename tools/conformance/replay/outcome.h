@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The result of playing one side of a direction, and what both sides said on the way.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packets of ours beside captured ones: as text, and what differs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Plays the sides of every conversation in a capture against our own stack.
 #pragma once
 

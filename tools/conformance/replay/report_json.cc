@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include <nlohmann/json.hpp>
 
 #include "tools/conformance/check/packets/opcode.h"

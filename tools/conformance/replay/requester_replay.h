@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Plays the requester of a direction: our stack is given the same work requests and the captured answers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Plays the responder of a direction: our stack is given the captured requests.
 #pragma once
 

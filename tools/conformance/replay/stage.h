@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Stage: an endpoint of ours with everything around it that a replay needs.
 #pragma once
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What an ELF file needs, as readelf says it: for any processor, as nothing is run."""
 import re
 import subprocess

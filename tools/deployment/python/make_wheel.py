@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Makes a wheel of a build: urnic-VERSION-py3-none-manylinux_X_Y_MACHINE.whl.
 
     make_wheel.py [--build DIR] [--output DIR]

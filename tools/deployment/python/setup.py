@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What pyproject.toml cannot say: for which machines the wheel is, and what goes beside the command.
 make_wheel.py writes the file PLATFORM, and the folder data."""
 import pathlib

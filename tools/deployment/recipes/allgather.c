@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 /* Every rank gets 1 MiB of each other rank, ten times, and looks at what it got. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Ceph's messenger over RDMA: a monitor, and a client that asks it how it is. Packages: ceph-mon ceph-common
 . "$(dirname "$0")/recording.sh"
 cat >"$folder/ceph.conf" <<CONF

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // One process of Gloo's allreduce: rank, number of ranks, and a folder in which all of them meet.
 #include <gloo/allreduce_ring.h>
 #include <gloo/rendezvous/context.h>

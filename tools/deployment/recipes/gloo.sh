@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Gloo, which PyTorch brings along, over its ibverbs transport. Packages: libgloo-dev g++
 . "$(dirname "$0")/recording.sh"
 g++ -std=c++17 -O2 -w -o "$folder/allreduce" "$here/gloo.cc" -lgloo

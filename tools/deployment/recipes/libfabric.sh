@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # libfabric: a connection (msg), and datagrams without one that libfabric makes of connections (rdm).
 # Packages: libfabric-bin
 . "$(dirname "$0")/recording.sh"

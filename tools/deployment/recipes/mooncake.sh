@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Mooncake's transfer engine between two processes. From PyPI: mooncake-transfer-engine-non-cuda, numpy.
 # Packages: libcurl4 libnuma1
 . "$(dirname "$0")/recording.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Peers of Mooncake's transfer engine: targets lend their memory, an initiator writes it and reads it back.
 
     urnic run -- mooncake_peer.py target

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # MPICH over UCX. Packages: mpich libmpich-dev
 . "$(dirname "$0")/recording.sh"
 mpicc.mpich -O2 -o "$folder/allgather" "$here/allgather.c"

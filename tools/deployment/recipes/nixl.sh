@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # NIXL over the UCX that it brings along, with memory of the host: no GPU is needed.
 # From PyPI: nixl-cu12, numpy
 . "$(dirname "$0")/recording.sh"

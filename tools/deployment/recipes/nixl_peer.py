@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Agents of NIXL with memory of the host: targets lend theirs, an initiator writes it and reads it back.
 
     urnic run -- nixl_peer.py target NAME >FILE

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Open MPI over UCX. Packages: openmpi-bin libopenmpi-dev
 . "$(dirname "$0")/recording.sh"
 mpicc.openmpi -O2 -o "$folder/allgather" "$here/allgather.c"

@@ -1,3 +1,5 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Read by the recipes: a folder for what they write, and what was recorded there.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # UCX's own benchmark. Package: ucx-utils
 . "$(dirname "$0")/recording.sh"
 export UCX_TLS=rc_v,self UCX_NET_DEVICES=urnic0:1

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Two hosts with a cable between them: network namespaces and a pair of virtual interfaces. Making them takes
 root."""
 import subprocess

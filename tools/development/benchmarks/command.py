@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Measures urnic beside what else the same machine offers, and prints a table.
 
 Ours and theirs run in turns, several times; what counts is the median. Compare ratios between machines, not

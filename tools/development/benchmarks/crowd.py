@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that do nothing but want a processor, beside what is measured."""
 import subprocess
 

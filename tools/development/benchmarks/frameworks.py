@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs of two frameworks above verbs, UCX and libfabric. They run over TCP as well.
 
 `pair_with(environment)` gives what starts a server and its client, which meet at a TCP port, and returns what

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What was measured here before, for a person who compares two commits."""
 import datetime
 import json

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // limit_bench: what two processes on two cores reach at best, with one copy and one CRC-32 on each side of a
 // shared ring.
 //

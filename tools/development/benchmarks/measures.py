@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What is measured: of ours over a port, of peers, which stand beside which, and the goals."""
 import dataclasses
 import typing

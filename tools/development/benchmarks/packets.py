@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What a single packet costs, by the project's Google Benchmark programs, and in instructions as valgrind
 counts them."""
 import json

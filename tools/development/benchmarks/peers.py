@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What others make of the same machine: TCP and UDP over the kernel's loopback, or over a cable; and what
 the machine itself is able to."""
 import json

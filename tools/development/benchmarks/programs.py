@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Programs that measure: started as an ordinary user, with a NIC or without one, and waited for."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Rows of medians beside the peers' medians, judged by goals, as a table or as JSON."""
 import operator
 import statistics

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Every perftest program with every size, transport and option, and the cells that are out of line with their
 neighbors."""
 import dataclasses

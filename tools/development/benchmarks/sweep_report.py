@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A sweep as a table, as JSON and as a picture, which gnuplot draws."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Builds the project and runs everything that it is tested with, stage by stage.
 
 Each stage is one line with its time, when it has ended; what it printed is in build/test-logs, and shown when

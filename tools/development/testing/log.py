@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Runs commands and keeps what they print, a file for each stage."""
 import pathlib
 import subprocess

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Builds the project, and runs its test programs by ctest."""
 import collections
 import os

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The stages of the tests: each takes a Log and whether everything is wanted, and returns an Outcome."""
 import os
 import re

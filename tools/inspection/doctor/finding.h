@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Finding: one line of `urnic doctor`.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostFacts: what `urnic doctor` found out about a host, before `judge` says what it means.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the facts of a host mean for a user of urnic there.
 #pragma once
 

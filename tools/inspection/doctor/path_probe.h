@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the way to another host carries: `urnic doctor --peer` asks, `urnic doctor --answer` answers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProbeMessage: what two doctors send each other, to find out what the way between them carries.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ProbeSocket: a UDP socket whose packets no router may cut into fragments.
 #pragma once
 

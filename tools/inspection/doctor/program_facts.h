@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What urnic finds out about a program without running it: which libibverbs it would get below `urnic run`.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the facts of a program mean for its user: does it get urnic's device, and why not?
 #pragma once
 

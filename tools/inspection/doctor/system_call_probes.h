@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which system calls that urnic uses a sandbox allows: each is tried.
 #pragma once
 

@@ -1,3 +1,5 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # Puts the page's files together: cmake -DD3=FILE -DPAGE=FOLDER -DOUT=FILE -P assemble_page.cmake
 file(READ ${PAGE}/page.html page)
 file(READ ${PAGE}/page.css style)

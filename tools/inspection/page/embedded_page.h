@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // URNIC_EMBEDDED_PAGE: a page that the build has put together (urnic_embed_page() of CMakeLists.txt), as
 // bytes of the program.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/inspection/page/fill_page.h"
 
 #include <boost/algorithm/string/replace.hpp>

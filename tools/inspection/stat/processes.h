@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The user's processes that have a NIC, and what each says of it.
 #pragma once
 

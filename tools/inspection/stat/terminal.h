@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Terminal: a screen that is drawn again and again until the person has seen enough.
 #pragma once
 

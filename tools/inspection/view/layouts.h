@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Layouts: where the fields of a packet's headers are, and what they mean.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a pcapng file has beside its frames: comments, directions, and notes of `urnic run --record`.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Trace: what several captures show of one conversation, put together.
 #pragma once
 

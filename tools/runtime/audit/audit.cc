@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Has the dynamic linker take urnic's libibverbs whatever name a program has for it (rtld-audit(7)). `urnic
 // run` names this library in LD_AUDIT.
 //

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which names are a libibverbs. Without the C library, which the auditor does not have.
 #pragma once
 

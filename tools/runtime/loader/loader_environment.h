@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The variables that lead the dynamic linker to urnic's libraries.
 #pragma once
 

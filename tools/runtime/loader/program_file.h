@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A program's file: what is in it that decides whether the dynamic linker can give it urnic's libibverbs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The device's files where the kernel would have them, for programs that the preloaded library does not
 // reach.
 #pragma once

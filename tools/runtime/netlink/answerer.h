@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Answerer: what the kernel's RDMA netlink would say, of urnic's devices.
 #pragma once
 

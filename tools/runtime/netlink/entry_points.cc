@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What liburnic_paths.so calls (tools/runtime/paths/rdma_netlink.cc), by these names.
 #include <pthread.h>
 #include <sys/socket.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // KernelSocket: the kernel's RDMA netlink, where it has one.
 #pragma once
 

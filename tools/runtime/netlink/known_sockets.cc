@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/runtime/netlink/known_sockets.h"
 
 #include <dirent.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // KnownSockets: which descriptors of the process are sockets that urnic answers.
 #pragma once
 

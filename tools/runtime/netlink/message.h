@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of netlink: how they are written, and how a request is read.
 #pragma once
 

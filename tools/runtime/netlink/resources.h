@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What processes have of a device, as attributes of the kernel's resource tracking.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sockets: sockets of the family NETLINK_RDMA that programs have, and their answers.
 #pragma once
 

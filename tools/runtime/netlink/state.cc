@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/runtime/netlink/state.h"
 
 #include <net/if.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What there is to tell: the devices that a program is shown, and the processes that use them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // System calls on descriptors of sockets. The C library's functions of the same name are not for us: the
 // library that is preloaded stands in front of them, and so may librspreload.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pointers that a program may give as null although the C library declares that it never does.
 #pragma once
 

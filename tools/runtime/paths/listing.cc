@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Functions that list folders. The folders of the system above the device's have these as additional
 // entries.
 #include <dirent.h>

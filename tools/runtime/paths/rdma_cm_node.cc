@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The distribution's librdmacm opens the node, looks whether it is a character device, writes commands to it,
 // and closes it: here it gets a descriptor of the drop-in library (verbs_api/rdma_cm/entry_points.h), which
 // carries the commands out.

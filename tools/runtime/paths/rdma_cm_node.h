@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // /dev/infiniband/rdma_cm, the node by which the drop-in library does what the kernel's rdma_cm does.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Programs ask the kernel by sockets of netlink which RDMA devices there are and what they are used for:
 // iproute2's `rdma`, rdma-core's discovery, monitors. A program that opens such a socket gets one that
 // liburnic_netlink.so answers; it is opened then, and in no other program.

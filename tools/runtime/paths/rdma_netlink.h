@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sockets of the family NETLINK_RDMA, which a library of ours answers that only programs with such a socket
 // load (tools/runtime/netlink).
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Shows programs the files of an RDMA device that the kernel would show them: a program that looks at a path
 // of shown_path.h gets what stands in a private folder instead ($URNIC_PATHS, made by `urnic run`; see
 // device_files.h).

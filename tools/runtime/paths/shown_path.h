@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Paths that the kernel would have for a device, and where the files for them are.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Functions that walk through a tree by calls inside of the C library, which no library can take: they are
 // led to the private folder where they begin, and what they say is put
 // right. A walk from a relative path shows paths from the root.

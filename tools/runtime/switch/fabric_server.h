@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FabricServer: answers what programs and other switches ask of a switch, which itself runs on a thread
 // beside it.
 #pragma once

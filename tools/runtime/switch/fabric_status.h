@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a switch tells about itself, as a value and as JSON.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // KeptFiles: what a switch puts back into the folder of its fabric.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // urnic_switch: the switch of a fabric, which `urnic fabric` and the drop-in start, or the switch of the
 // host, which the drop-in starts. People use `urnic fabric`.
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Under which conditions of the system a switch runs that a program has started for all.
 #pragma once
 

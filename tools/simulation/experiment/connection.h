@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connection: a pair of queue pairs over which one host carries out its steps towards another one, in their
 // order.
 #pragma once

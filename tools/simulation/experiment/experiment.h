@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Experiment: a workload on a topology, in virtual time.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostCapture: what is on the link of one host, as a capture.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Machine: a device on a host of the network, in virtual time.
 #pragma once
 

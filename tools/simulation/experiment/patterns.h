@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Patterns: the communication of real clusters as steps.
 #pragma once
 

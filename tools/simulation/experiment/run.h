@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Runs an experiment from files to files; what `urnic sim --topology` calls.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sampler: looks at a running experiment every so often.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // StepTracker: which steps of a workload may begin, and when each began and ended.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Watchers: several observers of one network, and a sum over all that it sends.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Workload: what hosts do in an experiment: messages to each other, computations, and what waits for what.
 // Plain values; workload_file.h reads them.
 #pragma once

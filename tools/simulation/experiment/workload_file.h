@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Workloads as text: JSON in which comments are allowed. EXPERIMENTS.md describes the format.
 #pragma once
 

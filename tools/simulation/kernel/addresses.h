@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Addresses of the hosts of a virtual world, which are counted from 0.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Clock: the clock of a world whose time is virtual.
 #pragma once
 

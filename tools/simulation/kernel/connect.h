@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connects queue pairs as programs do: from RESET through INIT and RTR to RTS.
 #pragma once
 

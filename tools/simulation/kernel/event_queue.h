@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EventQueue: what happens next in a virtual world.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frame: an Ethernet frame, or an IP packet, on its way through a virtual world.
 #pragma once
 

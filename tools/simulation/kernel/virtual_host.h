@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // VirtualHost: a device of a virtual world, with one of each that a queue pair needs.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // VirtualPort: a port whose wire is memory of its world.
 #pragma once
 

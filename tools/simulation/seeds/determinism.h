@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Determinism: the oracle that lets a world happen again and compares.
 #pragma once
 

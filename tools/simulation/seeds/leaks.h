@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Leaks: the oracle that takes a world down and wants everything back.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Runner: runs the simulator over seeds and reports; what `urnic sim` and ctest call.
 #pragma once
 

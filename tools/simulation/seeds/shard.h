@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Shard: which part of a campaign one process runs, where many processes or machines share it.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """urnic lab: teaching labs. `urnic lab` starts this with its own path in URNIC; tools/teaching/lab/README.md
 says how a lab is written."""
 import signal

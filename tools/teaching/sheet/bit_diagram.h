@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The bit diagram of a header, 32 bits a row, as RFCs have them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HtmlWriter: HTML with escaped text, in which every element that begins also ends.
 #pragma once
 

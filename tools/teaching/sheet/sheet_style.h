@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How the sheet looks, on paper and on a screen.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What states, statuses and syndromes mean, in sentences: what the product's tables do not say.
 #pragma once
 

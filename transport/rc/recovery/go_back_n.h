@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // GoBackN: everything from the oldest packet in flight on is sent again.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HeldPsns: which packets a responder holds that came before one with a lower PSN.
 #pragma once
 

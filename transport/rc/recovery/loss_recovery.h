@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // LossRecovery: what of the packets in flight a requester sends again.
 #pragma once
 

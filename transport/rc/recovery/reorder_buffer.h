@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ReorderBuffer: the request packets that a responder holds until those before them have come.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SelectiveRepeat: what was lost is sent again, and nothing else.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ports on real interfaces: a veth pair in a network namespace of the test's own.
 #include "drivers/dpdk/af_packet.h"
 

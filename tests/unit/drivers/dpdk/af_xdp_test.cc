@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ports through AF_XDP: a veth pair in a network namespace of the test's own.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Backs that do to a front's memory what they like.
 #include <fcntl.h>
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program notices of a port inside it: as little as can be.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What urnic tells a person when it cannot open a port.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

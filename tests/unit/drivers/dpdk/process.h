@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Processes for tests of the DPDK ports: EAL starts once per process image, so every scenario plays in
 // children.
 #pragma once

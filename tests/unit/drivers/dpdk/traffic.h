@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frames and the two roles that most tests of the DPDK ports play: one side pings, the other echoes.
 #pragma once
 

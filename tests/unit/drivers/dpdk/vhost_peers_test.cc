@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Peers that die, stop and come back.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

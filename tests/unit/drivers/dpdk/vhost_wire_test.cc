@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Two processes on a vhost-user wire that both stay: frames, room, drops, waking.
 #include <fmt/core.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tests/unit/drivers/dpdk/wire_namespace.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A virtual cable in a network namespace of a test's own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NICs with direct links for tests, whose switch is the test.
 #pragma once
 

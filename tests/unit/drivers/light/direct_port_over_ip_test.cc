@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ports with direct links around a wire that carries IP packets: NICs that share their host's address.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Ports with direct links: two NICs whose switch is the test.
 #include "drivers/direct/direct_port.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A ring of frames, and ends of it that lie.
 #include "drivers/direct/frame_ring.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Recorder and fault injector around a port that carries IP packets.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A NIC with direct links, and a process that greets it with lies.
 #include <fcntl.h>
 #include <gtest/gtest.h>

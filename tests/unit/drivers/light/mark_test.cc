@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Marks over the host's sockets; those on Ethernet are direct_port_test's.
 #include "drivers/direct/mark.h"
 

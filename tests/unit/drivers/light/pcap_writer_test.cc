@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the writer writes, read back by libpcap (tests/support/pcap_file.h).
 #include "drivers/pcap/pcap_writer.h"
 

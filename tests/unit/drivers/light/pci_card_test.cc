@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is said of cards on the PCI bus: a folder in place of /sys, and one in place of /dev.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Other processes that run, sleep or are stopped.
 #include "drivers/direct/peer_turn.h"
 

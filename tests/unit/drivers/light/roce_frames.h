@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RoCEv2 frames for ports whose faults look at packets.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UDP ports of processes that share a host's addresses: their sockets come from elsewhere, and change.
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // TemporaryFolder: a folder for one test's files, gone with the test.
 #pragma once
 

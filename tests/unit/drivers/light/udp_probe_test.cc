@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a probe finds out about ports of this host, which the loopback leads to.
 #include "drivers/udp/udp_probe.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which packets of a wire that carries IP packets can come from one station alone.
 #include "drivers/direct/wire_guard.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How long a frame takes, and what rate a link has: closed forms.
 #include <gmock/gmock.h>
 

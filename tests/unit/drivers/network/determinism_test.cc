@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The same topology, seed and calls: the same trace, to the last counter.
 #include <gmock/gmock.h>
 

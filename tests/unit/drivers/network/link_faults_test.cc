@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frames that a link loses, repeats, delays and changes: when what arrives, and what is counted.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ECN: which frames are marked, and what a mark changes in them.
 #include "drivers/network/marking.h"
 

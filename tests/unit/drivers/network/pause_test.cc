@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Priority-based flow control: what it saves, what it costs, and how it can lock up.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Queues: how they grow, when they drop, and how priorities share a link.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the tests of the network stand on: small topologies, RoCEv2-like frames, and sinks that keep or
 // refill.
 #pragma once

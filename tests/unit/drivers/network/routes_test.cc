@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which way frames go: equal paths, trees, links that go down.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the connection managers of others said to each other: each message of the captures, as tshark 4.0
 // shows it.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a connection's peer is told if this process is killed.
 #include "nic/cm/farewell_keeper.h"
 

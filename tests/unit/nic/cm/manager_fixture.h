@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ManagerTest: a communication manager alone, a consumer that writes down what it is told, and a peer who
 // says anything.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the communication manager writes into its messages, which requests it refuses, and how everything
 // ends.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of the connection manager: what others wrote, what tshark reads of ours, and what no peer should
 // send.
 #include "nic/cm/message.h"

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Every message in every state: what is answered, what the consumer is told, what state comes next.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How often and how long the communication manager waits.
 #include "nic/cm/timing.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tests/unit/nic/cm/tshark_reading.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What may stand in a file of congestion control.
 #include "nic/congestion/parameter_files.h"
 

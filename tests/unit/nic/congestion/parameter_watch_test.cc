@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is written to files of congestion control reaches the device, if it is a value, and nothing else does.
 #include "nic/congestion/parameter_watch.h"
 

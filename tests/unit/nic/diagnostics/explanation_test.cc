@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Each cause of a failure is found and named, between two real devices.
 #include <gtest/gtest.h>
 

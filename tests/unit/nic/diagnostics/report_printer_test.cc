@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is printed of failures, and that the program does not wait for it.
 #include "nic/diagnostics/report_printer.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program gets that asks for a process' status.
 #include "nic/diagnostics/status_server.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program posts in long runs, after which it polls at once, leaves in bursts; what others post leaves
 // at once.
 #include <gtest/gtest.h>

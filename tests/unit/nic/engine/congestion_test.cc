@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Two devices and congestion: marks are counted and answered by CNPs, CNPs are obeyed, requests and READ data
 // are paced and other answers are not.
 #include <gmock/gmock.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is left of a queue pair when it is destroyed.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A station that takes nothing costs the others nothing.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Devices whose time is real and whose NIC thread runs; queue pairs talk to others of the same device.
 #pragma once
 

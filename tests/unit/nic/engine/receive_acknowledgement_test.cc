@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A receive and its acknowledgement, which may have to wait: what the program sees, and when.
 #include <gtest/gtest.h>
 

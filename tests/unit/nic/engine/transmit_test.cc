@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Two devices talk: order, fairness, full ports, unknown neighbors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // An acknowledgement that waits for an answer of the program: what the device does about it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Which addresses of a host its NIC has, and in which order.
 #include "nic/host/host_addresses.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the kernel's files say of interfaces, as Linux 6.1 wrote them.
 #include "nic/host/interfaces.h"
 

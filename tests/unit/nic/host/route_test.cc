@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What this host's routes say: there is a loopback everywhere.
 #include "nic/host/route.h"
 

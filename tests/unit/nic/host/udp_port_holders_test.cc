@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The sockets that have a UDP port, read from files as the system shows them.
 #include "nic/host/udp_port_holders.h"
 

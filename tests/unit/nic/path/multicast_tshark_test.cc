@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What tshark says of multicast reports: it finds every checksum right, and reads what was meant.
 #include <gtest/gtest.h>
 #include <unistd.h>

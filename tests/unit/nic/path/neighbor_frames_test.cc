@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the neighbor cache sends, against what Linux sends (pcap_fixtures/arp_nd_linux.pcap: host 1
 // with 10.9.0.1, fd09::1 asks host 2).
 #include "nic/path/neighbor_frames.h"

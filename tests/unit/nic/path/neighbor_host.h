@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NeighborHost: a neighbor cache with a clock and a wire, for tests.
 #pragma once
 

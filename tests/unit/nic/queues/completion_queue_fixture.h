@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CompletionQueueTest: a completion queue whose completions, rounds and time are in the test's hand.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Changing how many completions a queue holds, while it is in use.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

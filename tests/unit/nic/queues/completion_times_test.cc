@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // When completions were made, as a completion queue notes it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a queue pair offers its peer, and what it does once both have agreed.
 #include "nic/queues/connection_options.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Shared receive queues and XRC, from one device to the other.
 #include "nic/queues/shared_receive_queue.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frames for tests of flow rules, put together byte by byte.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "nic/raw/flow_match.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What flow rules do with the frames that a device receives.
 #include <gtest/gtest.h>
 

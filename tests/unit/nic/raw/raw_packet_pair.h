@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RawPacketTest: a queue pair of raw packets at each end of the fake wire.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Queue pairs of raw packets: frames from one device to the other.
 #include <gmock/gmock.h>
 

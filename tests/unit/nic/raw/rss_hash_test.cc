@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The hash of RSS against numbers that are not ours: Microsoft's verification suite ("Verifying the RSS Hash
 // Calculation", Windows driver documentation), which hardware is checked against, too.
 #include "nic/raw/rss_hash.h"

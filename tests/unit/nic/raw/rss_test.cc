@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Queue pairs for RSS and the work queues that receive for them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The forms in which programs write addresses: mapped, scoped, wildcard, another interface's.
 #include <gtest/gtest.h>
 

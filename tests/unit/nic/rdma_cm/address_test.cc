@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Addresses and ports of ids.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CmPair: a program with an event channel on each of two devices.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The reason why a connection was not made, in words, on each side that notices it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Connections between two programs over two devices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Datagram services and multicast groups.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a program that ends and has destroyed nothing tells its peers.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // HostNic: rdma_cm of a NIC that has the addresses of a host, without a device.
 #pragma once
 

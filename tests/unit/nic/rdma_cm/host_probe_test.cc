@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How resolutions and requests end when a host is down, or has no RoCEv2.
 #include "nic/port/host_probe.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a snapshot says of listeners and connections.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // IgnoredSignal: a channel's, for tests that no program waits in.
 #pragma once
 

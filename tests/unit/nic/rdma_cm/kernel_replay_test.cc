@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Conversations between two kernels, with RdmaCm in the place of either.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A NIC whose process is killed: another process sends what it has left.
 #include "nic/port/last_words.h"
 

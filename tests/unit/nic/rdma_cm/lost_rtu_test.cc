@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Data that come while RTU does not.
 #include <gtest/gtest.h>
 

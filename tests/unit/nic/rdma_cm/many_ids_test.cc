@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A program with tens of thousands of ids, whose events wait.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a device counts of the connection manager's messages.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // rdma_cm of a NIC that shares its host's addresses: ports and routes are the host's.
 #include "nic/rdma_cm/shared_host.h"
 

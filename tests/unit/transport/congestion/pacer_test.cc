@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The pacer: when requests may leave, how round trips are measured, and what a controller hears.
 #include "transport/congestion/pacer.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Swift: the window grows below the target delay, shrinks above it at most once in a round trip, and paces
 // below a packet.
 #include "transport/congestion/swift.h"

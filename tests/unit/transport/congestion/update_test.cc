@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Parameters that change under a controller that runs: it goes by the new ones, and its state stays.
 #include <gtest/gtest.h>
 

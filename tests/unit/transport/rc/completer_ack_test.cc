@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Acknowledgements at the completer (facts 19, 20, 21 and 25).
 #include "tests/support/qp_fixture.h"
 

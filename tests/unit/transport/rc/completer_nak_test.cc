@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NAKs at the completer: going back, and giving up (facts 19, 22, 23 and 24).
 #include <chrono>
 #include <string>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // READ responses at the completer (facts 26 and 28).
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // States of a reliable connection: what it does in each, flushing, reset, events.
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Messages of 2^31 bytes, the longest there are (fact 29): nothing may overflow. The memory is sparse, and
 // data is not compared except for the address that a sparse region puts in front of what is read.
 #include <array>

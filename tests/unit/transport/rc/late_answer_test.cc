@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Answers that come after the ACK timer has expired, and before anything was repeated.
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "transport/rc/pending_ack.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How much the requester has under way: window, READs in flight, fence, AckReq.
 #include <algorithm>
 

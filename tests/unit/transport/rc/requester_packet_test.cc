@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The packets that a work request becomes.
 #include "tests/support/qp_fixture.h"
 #include "transport/rc/endpoint.h"

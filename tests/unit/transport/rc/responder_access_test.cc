@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Rights at the responder: queue pair flags, keys, bounds, protection domains (facts 30 and 31).
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // When the responder acknowledges, and what it says then (facts 18, 19 and 20).
 #include "tests/support/qp_fixture.h"
 

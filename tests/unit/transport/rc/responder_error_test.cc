@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a responder does after it has refused a request for good.
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Lengths at the responder (fact 29).
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Opcodes at the responder: those that may not follow one another, and those it does not have.
 #include <array>
 #include <string>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // READs at the responder: responses, their order, duplicates (facts 26 and 28).
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Receives at the responder: scatter, immediate data, and receives that are missing, too short or unusable.
 #include "tests/support/qp_fixture.h"
 

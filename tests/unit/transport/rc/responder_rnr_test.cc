@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A responder without a receive (facts 34 and 35).
 #include <chrono>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PSNs at the responder: expected, past and future ones, for each kind of request.
 #include <functional>
 #include <string>

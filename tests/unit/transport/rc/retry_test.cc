@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The ACK timer and the retry counter (facts 36 and 37).
 #include "tests/support/qp_fixture.h"
 

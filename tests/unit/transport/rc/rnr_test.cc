@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RNR NAKs at the requester (facts 34, 35 and 37).
 #include <array>
 

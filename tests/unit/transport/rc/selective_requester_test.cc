@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Selective repeat at the requester: what it sends again, and when (recovery/SELECTIVE_REPEAT.md).
 #include <vector>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Selective repeat at the responder: what it holds, when it executes it, and what it says
 // (recovery/SELECTIVE_REPEAT.md).
 #include <initializer_list>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What rdma_rxe sent on unreliable connections, received by our responder and sent again by our requester.
 #include <array>
 #include <bit>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // States of a UC endpoint: when it receives and sends, what it flushes, and what RESET forgets.
 #include "transport/uc/endpoint.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // When UC work requests complete, what stops them (SQE), and how they are held back (SQD).
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a UC requester writes: opcodes, headers, payload and flags of each packet.
 #include "tests/support/qp_fixture.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Keys, bounds and rights at a UC responder (facts 30, 31): what may not be written is not, without a word.
 #include "tests/support/qp_fixture.h"
 

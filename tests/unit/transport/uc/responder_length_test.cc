@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Lengths at a UC responder (fact 29): a message that breaks the rules is dropped, and the next one is not.
 #include "tests/support/qp_fixture.h"
 

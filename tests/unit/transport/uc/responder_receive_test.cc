@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Receives at a UC responder: what completes them, what leaves them in hand, and what breaks the queue pair.
 #include "tests/support/qp_fixture.h"
 

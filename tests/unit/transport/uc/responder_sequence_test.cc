@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PSNs and the order of packets at a UC responder: what is lost takes its whole message with it, nothing
 // else.
 #include "tests/support/qp_fixture.h"

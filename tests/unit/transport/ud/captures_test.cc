@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Datagrams that rdma_rxe sent, received by our responder and sent again by our requester.
 #include <array>
 #include <bit>

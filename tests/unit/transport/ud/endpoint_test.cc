@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // States of a UD endpoint, and shared receive queues.
 #include "transport/ud/endpoint.h"
 

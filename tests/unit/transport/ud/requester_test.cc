@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a UD requester writes, where it says that it goes, and what it refuses.
 #include "tests/support/qp_fixture.h"
 

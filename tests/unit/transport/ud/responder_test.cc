@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a UD responder receives, and what it drops without a word.
 #include "tests/support/qp_fixture.h"
 

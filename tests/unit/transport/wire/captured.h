@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Frames copied out of pcap_fixtures/, and the small tools to take them apart and spoil them.
 #pragma once
 

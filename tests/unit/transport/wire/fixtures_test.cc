@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Every captured frame parses, has the ICRC that we would give it, and comes out of our writers unchanged.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Each vector is cut out of a frame in pcap_fixtures/; the numbers are those the two programs printed, or
 // what tshark makes of the frame.
 #include "transport/wire/headers.h"

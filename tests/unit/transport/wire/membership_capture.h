@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Reports and queries of IGMP and MLD as Linux sends them: pcap_fixtures/igmp_mld_linux.pcap.
 #pragma once
 

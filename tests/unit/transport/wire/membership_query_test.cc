@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Queries of IGMP and MLD from a Linux bridge (pcap_fixtures/igmp_mld_linux.pcap), with the values that
 // tshark shows, and what is wrong with changed ones.
 #include <gtest/gtest.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Reports of IGMP and MLD, byte by byte as Linux sends them (pcap_fixtures/igmp_mld_linux.pcap).
 #include <gtest/gtest.h>
 

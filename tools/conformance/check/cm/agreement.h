@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What REQ and REP say about the packets of a connection.
 #pragma once
 

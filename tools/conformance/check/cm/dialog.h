@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the two connection managers of one connection said to each other, from its REQ on.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // All dialogs of connection managers in a capture.
 #pragma once
 

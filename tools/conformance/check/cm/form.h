@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Judges what one message of the connection manager says by itself.
 #pragma once
 

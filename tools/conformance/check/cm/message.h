@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is inside the datagrams of the connection manager (CM).
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How far apart a sender's CNPs are, and whether that is what the user says.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whether marked packets are followed by CNPs, and CNPs preceded by marked packets.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pause frames of a link, and senders that go on in spite of them.
 #pragma once
 

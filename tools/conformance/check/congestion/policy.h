@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the user says of congestion control in a capture; captures do not tell.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The rules that captures are checked against, and what else is worth saying about one.
 #pragma once
 

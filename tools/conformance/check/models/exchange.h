@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // One direction of a connection: the requests of one side, and what the other side answered.
 #pragma once
 

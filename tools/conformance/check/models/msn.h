@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Judges the message sequence numbers of a responder.
 #pragma once
 

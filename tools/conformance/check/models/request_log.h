@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The requests of one direction of a connection that a capture showed lately, by PSN.
 #pragma once
 

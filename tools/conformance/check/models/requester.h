@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Judges the requests of one side of a connection: sequence, lengths, repetitions.
 #pragma once
 

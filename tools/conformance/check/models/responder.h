@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Judges what a responder answers: acknowledgements, NAKs, READ responses, atomics.
 #pragma once
 

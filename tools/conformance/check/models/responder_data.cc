@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Answers with data: READ responses and the results of atomics.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Big-endian numbers in captured bytes. The caller has checked the length.
 #pragma once
 

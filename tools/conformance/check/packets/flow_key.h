@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FlowKey: all that a BTH tells about whose packet it is.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The outer half of a captured frame: link layer, IP and UDP around an InfiniBand packet.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The invariant CRC of a captured packet, computed apart from the product's own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the link layer says of a frame: who sent it to whom, its priority, and what a pause frame asks for.
 #pragma once
 

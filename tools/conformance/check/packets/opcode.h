@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the checker knows about opcodes: a table of its own, so that a slip in the product's table is seen
 // here.
 #pragma once

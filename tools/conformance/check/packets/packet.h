@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The InfiniBand packet inside a frame: BTH, extended headers, payload. A parser apart from the product's.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packet sequence numbers as a capture shows them.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A packet of a capture, with what is known of its frame.
 #pragma once
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """urnic, a software RDMA NIC, for tests: programs that were written for RDMA hardware run on a machine that
 has none.
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What a test has on its bench: NICs, programs, fabrics and captures, all of which end with it."""
 from __future__ import annotations
 

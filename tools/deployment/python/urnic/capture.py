@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What `urnic check` says about captures."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A switch of its own, with NICs that have addresses of their own."""
 from __future__ import annotations
 

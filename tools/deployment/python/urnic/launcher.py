@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The command `urnic` of the package: becomes the program that the package brings."""
 from __future__ import annotations
 

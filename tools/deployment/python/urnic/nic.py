@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A NIC, as options of `urnic run`, and programs that are started with it."""
 from __future__ import annotations
 

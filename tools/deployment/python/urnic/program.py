@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A program that runs beside a test: its output goes to files, so that it never waits for a reader."""
 from __future__ import annotations
 

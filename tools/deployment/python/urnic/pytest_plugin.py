@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Fixtures for pytest: NICs, fabrics, lossy links and captures. `pytest --fixtures` lists them."""
 from __future__ import annotations
 

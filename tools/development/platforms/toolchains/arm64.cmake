@@ -1,3 +1,5 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 # For arm64, out of Debian's packages for it (tools/development/platforms/arm64 installs them). CMake runs
 # what was built in emulation.
 set(CMAKE_SYSTEM_NAME Linux)

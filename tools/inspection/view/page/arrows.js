@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Draws the packets of the ladder.
 (function(view) {
 const manyArrows = 260;  // from here on thin lines without labels

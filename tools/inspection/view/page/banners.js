@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the reader must know about the page: what it leaves out, which file ended early.
 (function(view) {
 const {element} = view;

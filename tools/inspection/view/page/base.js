@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The one global name of the page, and what every other file needs: making elements, telling others.
 "use strict";
 window.view = {};

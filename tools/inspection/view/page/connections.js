@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The list of connections: choose one.
 (function(view) {
 const {element} = view;

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is known of the selected packet or note: where it was seen, verdicts, jumps, every field with its
 // bytes.
 (function(view) {

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Takes header fields out of captured bytes, bit by bit, and writes them as people do.
 (function(view) {
 // The layout says where a field begins, in bits of the frame; 0 is the highest bit of the first byte.

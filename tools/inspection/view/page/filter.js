@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Chips that choose what is shown. Several add up; "only trouble" narrows them. Others are grey, or hidden.
 (function(view) {
 const {element} = view;

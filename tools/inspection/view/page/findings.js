@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What `urnic check` says, by rule. A finding leads to its packet.
 (function(view) {
 const {element} = view;

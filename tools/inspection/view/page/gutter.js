@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The time axis of the ladder: ticks with times, lines across, and marks where a pause is cut.
 (function(view) {
 const room = 62;  // pixels between ticks

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The help: keys, search, signs, and how to read times.
 (function(view) {
 const {element} = view;

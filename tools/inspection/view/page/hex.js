@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The captured bytes in rows of sixteen. A byte leads to its field, a field to its bytes.
 (function(view) {
 const perRow = 16;

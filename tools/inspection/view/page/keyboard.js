@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Keys. They work wherever the focus is, except in a text field or where a control uses them itself.
 (function(view) {
 const isLadder = () => {

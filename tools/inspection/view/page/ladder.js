@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The ladder: two life lines, time downwards, arrows between them, notes outside.
 (function(view) {
 const top = 8;

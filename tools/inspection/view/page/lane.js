@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the ladder draws of one connection, in arrays sorted by time: made when the connection is chosen.
 (function(view) {
 const made = new Map();

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What the signs mean. The strip below the ladder has those that this connection shows; the help has all.
 (function(view) {
 const arrows = [

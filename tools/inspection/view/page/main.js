@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Puts the page together.
 (function(view) {
 // For tests and scripts: what the page shows. The state of the ends at the cursor is in `ends`.

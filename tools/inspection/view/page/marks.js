@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Signs for packets and notes. Each has a form of its own beside its colour, so that no reader has to tell
 // colours apart.
 (function(view) {

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Reads the data of the page and sorts packets, notes and findings by connection.
 (function(view) {
 function read(text) {

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Draws the notes of both ends outside of the life lines: a sign at its time, and words where there is room.
 (function(view) {
 const lineHeight = 13;

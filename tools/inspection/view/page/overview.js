@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The strip beside the ladder: all of the connection, with its trouble, and what part is on the screen.
 (function(view) {
 let canvas, pen, width = 0, height = 0, base;

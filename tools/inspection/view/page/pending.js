@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Pairs what a program posted with its completion, by queue, work request id and order.
 (function(view) {
 let pairs;               // note -> note, both ways

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // In flight, goodput, round trip and rate over the time that the ladder shows, or over all of it.
 (function(view) {
 const {element} = view;

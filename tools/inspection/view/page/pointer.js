@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Mouse, pen and finger over the ladder: choose, scroll, zoom, move the cursor.
 (function(view) {
 let pressed;

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // For paper: the ladder as it is on the screen, sharp and light, then details and state.
 (function(view) {
 const width = 1000, sharpness = 3;

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The part of time that is visible, in places of the scale: begin and end.
 (function(view) {
 const shortest = 10;  // nanoseconds

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Time to place and back. A place is a time from which pauses may have been cut: the ladder and the plots
 // share it.
 (function(view) {

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Search: `psn 7` or `7`, `frame 12`, `wr 0x1`, `qp 17`, and words of labels, comments and notes. All of them
 // must fit.
 (function(view) {

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What is chosen: a connection, a packet or a note, and the time of the cursor.
 (function(view) {
 view.chosen = -1;           // connection

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Numbers over time of one connection, for the plots: made when they are first shown.
 (function(view) {
 const made = new Map();

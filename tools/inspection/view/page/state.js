@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The state of both ends at the cursor: what the notes said last, and what packets showed.
 (function(view) {
 const {element} = view;

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Light or dark: as the system says, or as the reader chose.
 (function(view) {
 const key = "urnic-view-theme";

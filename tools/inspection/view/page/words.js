@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Short words for packets and notes, and what is trouble.
 (function(view) {
 const kinds = ["request", "response", "ack", "nak", "rnr", "cnp", "cm", "datagram", "other"];

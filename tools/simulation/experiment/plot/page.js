@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 "use strict";
 // One panel for each metric; all have the same time axis, zoom and cursor.
 (() => {

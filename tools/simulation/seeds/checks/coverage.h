@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Coverage: how often the interesting things happened, so that a simulator that has stopped testing them is
 // noticed.
 #pragma once

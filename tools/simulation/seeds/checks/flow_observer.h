@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FlowObserver: what one requester and its responder may say to each other, judged from the wire alone.
 #pragma once
 

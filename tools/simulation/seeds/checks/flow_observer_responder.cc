@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The half of FlowObserver that watches the responder.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Liveness: the oracle that knows how long a world may go without getting on, and how long it may go on
 // talking.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ManagementObserver: what the connection managers of a world say to each other, judged from the wire alone.
 #pragma once
 

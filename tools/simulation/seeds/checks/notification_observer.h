@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NotificationObserver: judges when CNPs are sent.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SelectiveRequester: what a requester with selective repeat may send, as far as the wire shows.
 #pragma once
 

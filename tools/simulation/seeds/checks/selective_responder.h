@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SelectiveResponder: what a responder with selective repeat has received and holds, as far as the wire
 // shows.
 #pragma once

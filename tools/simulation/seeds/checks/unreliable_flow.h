@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UnreliableFlow: what one unreliable queue pair may send, judged from the wire alone.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // WireObserver: sees all frames of a world, judges them, and makes the trace.
 #pragma once
 

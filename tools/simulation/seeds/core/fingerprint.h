@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Fast hashes of bytes, for comparing and for the trace. Not for anything hostile.
 #pragma once
 

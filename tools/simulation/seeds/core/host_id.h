@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Names for the machines of a simulated world, and for the two ends of a connection between two of them.
 #pragma once
 

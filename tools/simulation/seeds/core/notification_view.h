@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // NotificationView: a CNP as the wire observer reads it.
 //
 // It reads as `urnic check` does, which shares no code with transport/wire.

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Patterns: recognisable bytes, so that data at the wrong place or of the wrong message never looks right.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Random: reproducible draws. Everything the simulator decides comes from one of these.
 #pragma once
 

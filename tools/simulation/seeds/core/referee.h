@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Referee: takes the oracles' complaints and stops the world at the first.
 #pragma once
 

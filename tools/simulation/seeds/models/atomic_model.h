@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // AtomicModel: the oracle that knows whether the atomics on one number can have been executed once each.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // CompletionModel: the oracle that knows which completions a queue pair must give to the application.
 #pragma once
 

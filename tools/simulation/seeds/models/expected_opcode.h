@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a completed work request has to be called, typed apart from the transport's own table.
 #pragma once
 

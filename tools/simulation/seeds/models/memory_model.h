@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MemoryModel: one host's registered memory, and the oracle that knows what every byte of it has to be.
 #pragma once
 

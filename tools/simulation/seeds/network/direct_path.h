@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // DirectPath: one switch that only delays.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // What a hostile network does to the bytes of a frame.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // FrameLabel: what the simulator has to know of a frame that comes out of a network that knows only bytes.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Network: the hostile wires of the hosts, and the path between them.
 #pragma once
 

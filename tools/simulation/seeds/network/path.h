@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Path: how frames get from the wires of their senders to their receivers.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PathCounts: what a network of switches did to the frames of a world.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SimPort: the PacketPort between a device under test and the simulated network.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SwitchedPath: the switches and links of a random topology.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionPlan: what two programs are going to do that connect by rdma_cm.
 #pragma once
 

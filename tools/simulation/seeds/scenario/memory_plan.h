@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // MemoryPlan: hands out memory of hosts that do not exist yet.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Options: everything that makes one simulated world different from another, drawn from its seed.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Plan: what the applications are going to do, drawn before the world begins.
 #pragma once
 

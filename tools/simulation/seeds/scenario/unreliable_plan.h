@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UnreliablePlan: what applications are going to do over unreliable connections and with datagrams.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionAttempt: an attempt to connect, and each of its ends as its program sees it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How an attempt to connect may end.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Two sides until their connection is established, or is not.
 #include <fmt/core.h>
 

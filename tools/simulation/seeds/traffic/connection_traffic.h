@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // ConnectionTraffic: programs that connect by rdma_cm, and what they may see.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The half of EndpointDriver that takes completions.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // EndpointDriver: the application at one end of a pair of queue pairs. It posts what the plan says and hands
 // what completes to the oracles.
 #pragma once

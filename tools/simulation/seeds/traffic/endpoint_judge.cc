@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The part of EndpointDriver that asks failures for their reasons.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Two sides of an established connection, until it is over.
 #include <fmt/core.h>
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Host: one machine of the world: a device, its application's memory, keys and completion queues.
 #pragma once
 

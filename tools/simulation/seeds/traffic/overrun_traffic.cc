@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 #include "tools/simulation/seeds/traffic/overrun_traffic.h"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // OverrunTraffic: a program that forgets its completion queue until it is full.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // PairDriver: the life of two connected queue pairs, from RESET to RTS, to ERR, and round again.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // RdmaCmClient: how the programs of one simulated host speak to its rdma_cm.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Scene: what the parts of one simulated world share.
 #pragma once
 

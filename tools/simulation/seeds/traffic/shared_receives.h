@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // SharedReceives: one shared receive queue of a host, what is posted to it, what may come out of it, and its
 // limit.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Traffic: something that applications do with queue pairs of their own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The half of UnreliableTraffic that takes completions, and judges what arrives.
 #include <fmt/core.h>
 

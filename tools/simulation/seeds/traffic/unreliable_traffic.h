@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // UnreliableTraffic: applications that send datagrams, or use an unreliable connection, and what they may
 // see.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // VolatileKey: a memory region that its program deregisters while peers are using it.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Windows: the memory windows that one end of a pair opens for its peer.
 #pragma once
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 1: the objects of verbs and their order, from an unmodified ping-pong to a program of one's own."""
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say, pair
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 2: the states of a queue pair, and five statuses of failure made on purpose."""
 from runner.lab import Exercise, Expect, Experiment, Lab, Program, Question, Say, pair
 

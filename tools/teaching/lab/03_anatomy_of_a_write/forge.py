@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A requester of 60 lines: RDMA WRITEs from a plain UDP socket, without verbs, NIC or privilege. Start
 ./target first.
 

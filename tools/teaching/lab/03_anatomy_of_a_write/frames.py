@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The IPv4 packets to UDP port 4791 in a recording of `urnic run --record` (pcapng)."""
 import struct
 

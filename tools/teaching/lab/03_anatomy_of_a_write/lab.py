@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 3: what an RDMA WRITE looks like on the wire, its ICRC by hand, and a WRITE from a plain UDP socket."""
 import re
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A server with memory that its peer may write to. It waits until a text that ends with a full stop stands
 // there.
 //

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 4: one packet is lost, always with PSN 7; which packets follow from that?"""
 import ast
 import re

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A connection on which one packet is lost. The client does what its arguments say; `urnic run --fault` loses
 // the packet.
 //

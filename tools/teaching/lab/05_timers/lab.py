@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 5: how long a NIC waits: for an acknowledgement, and for a receiver that was not ready."""
 import itertools
 import json

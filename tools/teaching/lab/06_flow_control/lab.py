@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 6: an RNR storm, and credits written by the student."""
 from runner.lab import Exercise, Expect, Experiment, Lab, Question, Say, pair
 

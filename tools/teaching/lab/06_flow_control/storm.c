@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A sender that does not ask: 64 messages at once, for a receiver that has one receive posted and takes a
 // millisecond for each message.
 //

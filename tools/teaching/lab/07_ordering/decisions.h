@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Four decisions about order, each a function. racy.c takes them wrongly, mended.c is yours; ordering.c uses
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 7: what comes before what, and when memory may be touched: four racy programs, and how to mend them."""
 from runner.lab import Exercise, Expect, Experiment, Lab, Question, Say, pair
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Four small programs in which the order matters. racy.c (program racy) or mended.c (program mended) has the
 // decisions.
 //

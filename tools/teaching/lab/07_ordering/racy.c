@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The decisions that look right at first. None of them fails at once, or always.
 #include "decisions.h"
 

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 8: what a peer can do to memory: keys, rights, windows, invalidation."""
 from runner.lab import Exercise, Expect, Experiment, Lab, Question, Say, pair
 

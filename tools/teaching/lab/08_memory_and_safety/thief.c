@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A server with a vault, and a client that tries what it should not. vault.c sets the rights.
 //
 //   urnic run --explain -- ./thief attempts                the server

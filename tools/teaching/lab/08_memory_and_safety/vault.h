@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The vault: three pages of the server's memory, and what a peer is to be able to do with them.
 //
 //   page 0  public     the peer may read it, nothing else

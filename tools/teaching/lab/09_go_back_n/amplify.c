@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // WRITEs of different sizes through a network that loses packets: how many packets does the client's NIC send
 // for each packet of payload? The program only writes; the packets are counted in the recording.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Formula and packets side by side: python3 curve.py prints a table of what the experiments recorded, and
 draws curve.svg."""
 import math

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 9: how much more a NIC sends than its program, when packets get lost and it goes back N."""
 import re
 

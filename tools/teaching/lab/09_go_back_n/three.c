@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Three messages of 16 packets each, one after the other. The fault injector of the client's NIC loses four
 // packets.
 //

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 10: captures with a broken rule, and a verifier for responders that the student writes."""
 import re
 

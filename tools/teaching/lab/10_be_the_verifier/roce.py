@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Captures of RoCEv2, packet by packet: python3 roce.py FILE lists them. Reads pcap and pcapng, and passes
 over what is not RC."""
 import dataclasses

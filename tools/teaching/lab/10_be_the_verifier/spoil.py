@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Changes packets as a broken NIC would send them: with an ICRC that is right."""
 import struct
 import zlib

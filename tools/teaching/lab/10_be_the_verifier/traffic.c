@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Something of everything, for a verifier to look at: SENDs, WRITEs and READs of several lengths, with PSNs
 // that go beyond 0xffffff.
 //

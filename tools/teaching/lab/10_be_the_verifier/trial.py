@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Runs verify.py on captures with right responders and with broken ones, and says what it makes of each:
 python3 trial.py
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // All-reduce: COUNT programs, each with a vector of float32, and each gets the sum. Run one for each rank at
 // the same time:
 //

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // An all-reduce: each rank has a vector, and all get the sum of all vectors. The ways to it are functions:
 // ring() and direct(), in ways.c, are yours.
 #pragma once

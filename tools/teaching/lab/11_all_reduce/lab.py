@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 11: all-reduce: by a ring of WRITEs, and by READs; the order in which floats are added; bytes, steps
 and time."""
 import collections

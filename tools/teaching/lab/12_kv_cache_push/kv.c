@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Prefill computes a KV cache, decode goes on with it: the cache has to get from one to the other. Decode
 // then sends its first token back: a checksum of the whole cache.
 //

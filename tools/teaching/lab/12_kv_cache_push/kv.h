@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A KV cache: for each layer of a model, keys and values of all tokens of a prompt. It is kept in pages of 16
 // tokens each. One layer of a page is a piece, here of 512 bytes.
 #pragma once

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 12: the pages of a KV cache, from prefill to decode: gathered, counted, and pulled instead of pushed.
 """
 import struct

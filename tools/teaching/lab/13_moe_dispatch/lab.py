@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 13: tokens to their experts and back: padded, and exactly; and what a favourite expert costs."""
 import functools
 import re

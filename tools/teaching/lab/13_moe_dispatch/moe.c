@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A layer of a mixture of experts. Run one for each rank at the same time:
 //
 //   urnic run -- ./moe RANK 4 CASE      cases: padded, dispatch, layer

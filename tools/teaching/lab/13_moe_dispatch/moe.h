@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A layer of a mixture of experts (MoE): eight experts, two at each of four ranks. A router sends each token
 // to two experts, and their results come back. (Then they would be added, which is left out here.)
 #pragma once

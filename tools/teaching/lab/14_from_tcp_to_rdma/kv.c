@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The server and the client that measures: the same for all transports.
 //
 // Words after a program's name, in any order: the server's host name (the program is the client, then), a

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A key-value server, and a client that measures it: the same over four transports. A value has 64 bytes, or
 // 16 KiB.
 //

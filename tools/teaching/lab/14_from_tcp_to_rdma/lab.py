@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Lab 14: one key-value server over sockets, rsockets, SEND and RECV, and RDMA READ; what each costs, and
 what READ leaves to the program."""
 import itertools

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Measures all transports without recording, each with both sizes, and prints a table. Packets are counted in
 the recordings that are there."""
 import json

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The same over rsockets, librdmacm's sockets on RDMA: tcp.c with an r in front of each call. Nothing is to
 // be done here.
 #include <arpa/inet.h>

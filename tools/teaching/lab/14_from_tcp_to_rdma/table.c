@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The server's table, and a server that changes it.
 #include <string.h>
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // The key-value server over a TCP socket. Nothing is to be done here: it is what you know.
 #include <errno.h>
 #include <sys/socket.h>

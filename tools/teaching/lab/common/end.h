@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // One end of a reliable connection, with everything that a small program needs: what you wrote by hand in lab
 // 1.
 #pragma once

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // How two programs find each other before the first RDMA packet: a plain TCP connection.
 //
 // RDMA needs to know where to send before it can send anything: the peer's address (GID), queue pair number,

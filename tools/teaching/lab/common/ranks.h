@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Programs of one kind, with ranks from 0 to count - 1, each connected to each other one: what MPI and NCCL
 // call a communicator.
 //

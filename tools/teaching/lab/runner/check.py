@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic lab N --check`: carries out all experiments without asking."""
 import json
 import tempfile

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The options of `urnic lab`, and which way they lead."""
 import argparse
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Files with gaps, and the same files filled in: both come from one source.
 
 A lab's folder exercises/ has a source NAME.in for each such file. What students get and what is right differ between

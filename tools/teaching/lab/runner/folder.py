@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The folder that a student works in: a copy of the lab, kept and continued once it is there."""
 import json
 import pathlib

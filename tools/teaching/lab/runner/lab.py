@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The words that a lab is written in: each NN_name/lab.py makes one Lab out of them."""
 import dataclasses
 import typing

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Messages of several packets, put together."""
 import dataclasses
 import functools

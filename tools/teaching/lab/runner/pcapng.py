@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """The frames of a recording, for their payloads: `urnic view --json` has headers only."""
 import struct
 

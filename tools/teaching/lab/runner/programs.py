@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Builds a folder's programs, and runs the programs of an experiment."""
 import os
 import pathlib

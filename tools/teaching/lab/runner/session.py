@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """A student works through a lab: reads, fills in gaps, predicts, sees what the packets say."""
 import shutil
 import subprocess

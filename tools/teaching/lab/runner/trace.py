@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What the packets and the NICs say: `urnic view --json` of an experiment's recordings, in words that labs
 use."""
 import json

@@ -1,3 +1,4 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Carries an experiment out and judges it: the same for a student who works and for --check."""
 import dataclasses
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Sockets of processes that have ended are removed, others are not.
 #include "drivers/host/left_sockets.h"
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Whose a packet is; socket_group_test asks the kernel's filter the same.
 #include "drivers/udp/packet_share.h"
 

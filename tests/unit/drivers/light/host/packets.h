@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // Packets for the tests of a host's switch, made with the NIC's own wire code.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // A switch of the host on a thread of the test, at a UDP port of its own.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
 // With the kernel's own sockets: what the packet filter does there is what counts.
 #include "drivers/host/socket_group.h"
 

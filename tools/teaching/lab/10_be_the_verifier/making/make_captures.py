@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """Makes the captures of this lab out of those in pcap_fixtures, the same each time: python3
 make_captures.py
 
