@@ -73,7 +73,7 @@ struct SocketAddress {
   std::uint32_t flow_info = 0;  ///< IPv6: the flow label, 20 bits
   std::uint32_t scope_id = 0;   ///< IPv6: the index of the interface that a link-local address is on
 
-  /// Whether packets have it in IPv4 headers: the mapped addresses of IPv6 (::ffff:10.0.0.1) are IPv4's.
+  /// Whether packets have it in IPv4 headers: IPv6's mapped addresses (0:0:0:0:0:ffff:10.0.0.1) are IPv4's.
   /// Programs get them from getaddrinfo() where a host has no IPv4 address.
   bool is_ipv4() const { return address.is_ipv4_mapped(); }
   /// In IPv4's family, if it is one of its addresses.

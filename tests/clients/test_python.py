@@ -54,6 +54,19 @@ class Package(PackageTest):
                 self.assertRegex(name, r"^\w+-[0-9a-f]{8}\.so\.\d+$")
         self.assertGreaterEqual(brought, 8)
 
+    def test_the_wheel_has_the_licences_of_what_it_brings(self):
+        documents = self.made.tree / "share/doc/urnic"
+        origins = (documents / "bundled/README").read_text()
+        for library in (self.made.tree / "lib/urnic/bundled").iterdir():
+            found = re.search(rf"^{re.escape(library.name)}: package (\S+) \d", origins, re.MULTILINE)
+            self.assertTrue(found, f"{library.name} in {origins}")
+            self.assertTrue((documents / f"bundled/{found[1]}.copyright").stat().st_size)
+        self.assertIn("GNU LESSER GENERAL PUBLIC LICENSE", (documents / "bundled/LGPL-2.1").read_text())
+        with zipfile.ZipFile(self.made.wheel) as wheel:
+            beside = {pathlib.PurePath(name).name for name in wheel.namelist() if ".dist-info/" in name}
+        self.assertLessEqual({"LICENSE", "LICENSE.notices"}, beside)
+        self.assertIn("Files: dpdk/*", (documents / "copyright").read_text())
+
     def test_the_tag_is_the_newest_glibc_that_it_needs(self):
         """By another reader of ELF than make_wheel.py has."""
         newest = (0, 0)

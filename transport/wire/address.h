@@ -60,7 +60,7 @@ struct Ipv6Address {
 
   std::array<std::uint8_t, kBytes> octets{};
 
-  /// ::ffff:a.b.c.d, the GID of an IPv4 address (fact 11).
+  /// 0:0:0:0:0:ffff:a.b.c.d, the GID of an IPv4 address (fact 11).
   static constexpr Ipv6Address from_ipv4(const Ipv4Address& address) {
     constexpr std::array<std::uint8_t, 4> kMark{0, 0, 0xff, 0xff};
     const Quarters mapped{0, 0, std::bit_cast<std::uint32_t>(kMark), std::bit_cast<std::uint32_t>(address)};

@@ -31,6 +31,16 @@ EXPECTED = {"libc.so.6", "libm.so.6", "libdl.so.2", "librt.so.1", "libpthread.so
 # What people look for beside the command, not inside the package.
 OUTSIDE = ("share/man", "share/bash-completion", "share/zsh", "share/fish")
 BUNDLE = "bundled"  # below lib/urnic
+# Setuptools takes files of these names for licences, and puts them beside the wheel's metadata.
+LICENCES = {"LICENSE": ROOT / "LICENSE", "LICENSE.notices": ROOT / "tools/deployment/packages/copyright"}
+# Licences that a copy of a library has to come with, where its package only names them.
+COMMON_LICENCES = pathlib.Path("/usr/share/common-licenses")
+NAMED_LICENCES = {"libnuma1": "LGPL-2.1"}
+CHANGES = """The libraries in lib/urnic/bundled are copies of those in the packages below. patchelf changed
+the names under which they, and what they need, are found, and nothing else. "apt-get source" fetches
+their source.
+
+"""
 
 
 class Refusal(Exception):
@@ -75,15 +85,19 @@ def find_library(name, machine):
     raise Refusal(f"{name} for {machine} is not installed, and the wheel has to bring it")
 
 
-def copyright_of(library):
-    """What the package of a library says about who may copy it."""
+def package_of(library):
+    """The package of a library, which says who may copy it."""
     # dpkg knows a path as it was before /lib became /usr/lib.
     for path in (library, pathlib.Path(str(library).removeprefix("/usr"))):
         owner = subprocess.run(["dpkg-query", "--search", path], capture_output=True, text=True)
         if owner.returncode == 0:
-            package = owner.stdout.split(":", 1)[0]
-            return package, pathlib.Path("/usr/share/doc", package, "copyright")
+            return owner.stdout.split(": ", 1)[0]
     raise Refusal(f"{library} is in no package, so its licence is not known")
+
+
+def source_of(package):
+    form = "package ${Package} ${Version}, source ${source:Package} ${source:Version}"
+    return run("dpkg-query", "--show", f"--showformat={form}", package, capture_output=True, text=True).stdout
 
 
 class Bundle:
@@ -117,10 +131,18 @@ class Bundle:
         copy.chmod(0o755)
         run("patchelf", "--set-soname", own, copy)
         self.bring_for(copy)
-        package, licence = copyright_of(source)
-        self._licences.mkdir(exist_ok=True)
-        shutil.copyfile(licence, self._licences / f"{package}.copyright")
+        self._bring_licence(own, package_of(source))
         return own
+
+    def _bring_licence(self, own, package):
+        self._licences.mkdir(exist_ok=True)
+        origins = self._licences / "README"
+        said = origins.read_text() if origins.exists() else CHANGES
+        origins.write_text(f"{said}{own}: {source_of(package)}\n")
+        name = package.split(":")[0]  # without the machine
+        shutil.copyfile(f"/usr/share/doc/{name}/copyright", self._licences / f"{name}.copyright")
+        if text := NAMED_LICENCES.get(name):
+            shutil.copyfile(COMMON_LICENCES / text, self._licences / text)
 
 
 def platform_tag(files, machine):
@@ -134,6 +156,8 @@ def lay_out(build, source):
     shutil.copytree(HERE / "urnic", source / "urnic", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "PYTHON.md"):
         shutil.copyfile(HERE / name, source / name)
+    for name, file in LICENCES.items():
+        shutil.copyfile(file, source / name)
     run("cmake", "--install", build, "--prefix", tree, "--strip", stdout=subprocess.DEVNULL)
     drop_links(tree)
     machine = machine_of(elf_files(tree))
