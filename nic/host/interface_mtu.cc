@@ -36,7 +36,8 @@ Result<std::uint16_t, Error> interface_mtu(const std::string& interface) {
   if (const int code = ask(interface, SIOCGIFMTU, request); code != 0) {
     return Error{
         .code = code,
-        .message = fmt::format("interface {}: {}", interface, std::generic_category().message(code))};
+        .message = fmt::format("interface {}: {}{}", interface, std::generic_category().message(code),
+                               code == ENODEV ? "; 'ip link' lists what this host has" : "")};
   }
   return static_cast<std::uint16_t>(
       std::clamp<int>(request.ifr_mtu, 0, std::numeric_limits<std::uint16_t>::max()));

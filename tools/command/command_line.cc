@@ -19,6 +19,8 @@ void set_argument(CommandOption& option, const std::string& type) {
   for (std::string choice; std::getline(list, choice, ',');) option.choices.push_back(choice);
 }
 
+}  // namespace
+
 CommandOption option_of(const CLI::Option& option) {
   CommandOption result{.names = {}, .value = {}, .choices = {}, .description = option.get_description()};
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
@@ -26,8 +28,6 @@ CommandOption option_of(const CLI::Option& option) {
   if (option.get_items_expected_max() > 0) set_argument(result, option.get_type_name());
   return result;
 }
-
-}  // namespace
 
 CommandLine command_line_of(const CLI::App& app) {
   CommandLine result{.name = app.get_name(),

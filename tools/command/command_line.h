@@ -28,6 +28,9 @@ struct CommandLine {
   std::vector<CommandLine> commands;
 };
 
+/// What the parser knows of one of its options.
+CommandOption option_of(const CLI::Option& option);
+
 /// What the parser knows of itself, without what it hides from --help.
 CommandLine command_line_of(const CLI::App& app);
 

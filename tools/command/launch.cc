@@ -21,6 +21,7 @@
 #include "drivers/af_xdp/af_xdp_port.h"
 #include "drivers/pci/card.h"
 #include "tools/command/console.h"
+#include "tools/command/known_programs.h"
 #include "tools/runtime/loader/program_file.h"
 #include "transport/wire/address.h"
 #include "verbs_api/config/environment_values.h"
@@ -259,7 +260,8 @@ int execute(const std::vector<std::string>& program) {
     code = ENOENT;  // what may not be searched is a folder of PATH
   }
   complain(fmt::format("cannot run {}: {}", program[0],
-                       code == ENOENT ? "there is no such program" : std::generic_category().message(code)));
+                       code == ENOENT ? "there is no such program" + advice_on_missing_program(program[0])
+                                      : std::generic_category().message(code)));
   return code == ENOENT || code == ENOTDIR ? kExitNotFound : kExitNotExecutable;
 }
 

@@ -3,6 +3,7 @@
 // `urnic`: runs programs with a software RDMA NIC, and looks into one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "tools/command/commands/stat_command.h"
 #include "tools/command/commands/view_command.h"
 #include "tools/command/console.h"
+#include "tools/command/overview.h"
+#include "tools/command/usage_error.h"
 
 namespace urnic::tools {
 namespace {
@@ -54,22 +57,27 @@ int main_of(const std::vector<std::string>& arguments) {
   const DoctorCommand doctor_command(app, invocation);
   add_documentation_commands(app);
 
-  if (separator != arguments.begin() && arguments[0][0] != '-' && !is_command(app, arguments[0])) {
-    complain("there is no command '" + arguments[0] + "' (see 'urnic --help')");
+  std::vector<std::string> own(arguments.begin(), separator);
+  if (arguments.empty()) {
+    std::fputs(overview().c_str(), stderr);
     return kExitUsage;
   }
-  std::vector<std::string> own(arguments.begin(), separator);
+  if (own.empty()) {
+    complain("write a command before '--', such as: urnic run -- PROGRAM (see 'urnic --help')");
+    return kExitUsage;
+  }
+  if (own.front()[0] != '-' && !is_command(app, own.front())) {
+    complain(unknown_command(app, own));
+    return kExitUsage;
+  }
   std::reverse(own.begin(), own.end());  // as CLI11 wants them
   try {
     app.parse(own);
-  } catch (const CLI::ExtrasError& error) {
-    complain(std::string(error.what()) + "; write a program to run after '--' (see 'urnic --help')");
-    return kExitUsage;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       return app.exit(error);  // help and version
     }
-    complain(std::string(error.what()) + " (see 'urnic --help')");
+    complain(usage_error(app, error));
     return kExitUsage;
   }
   return invocation.exit_code;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/command/capture_advice.h"
 #include "tools/command/console.h"
 #include "tools/conformance/check/capture_reader.h"
 #include "tools/conformance/check/checker.h"
@@ -136,7 +137,7 @@ int CheckCommand::run() const {
     return 0;
   }
   if (files_.empty()) {
-    complain("check: which file? (see 'urnic check --help')");
+    complain(which_capture("check"));
     return kExitUsage;
   }
   int exit_code = 0;
@@ -153,7 +154,7 @@ int CheckCommand::run() const {
     } else if (damage.empty() || checker.counts().frames > 0) {
       std::fputs(check::text_report(file, checker, damage, ladder_).c_str(), stdout);
     }
-    if (!damage.empty()) complain(damage);
+    if (!damage.empty()) complain(damage + advice_on_capture(file));
     exit_code = std::max(exit_code, static_cast<int>(check::verdict_of(checker, damage)));
   }
   if (json_) {

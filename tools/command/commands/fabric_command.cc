@@ -72,8 +72,8 @@ Result<std::vector<std::string>, Error> ask(const std::string& name, std::string
   if (answers.empty()) {
     return Error{.code = ENOENT,
                  .message = fmt::format("no program is on fabric {}: it has no switch; the first "
-                                        "'urnic run' starts it",
-                                        name)};
+                                        "'urnic run --port fabric{} -- PROGRAM' starts it",
+                                        name, name == nic::kDefaultFabric ? "" : ":" + name)};
   }
   return answers;
 }

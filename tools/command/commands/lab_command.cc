@@ -10,6 +10,7 @@
 
 #include "tools/command/console.h"
 #include "tools/command/launch.h"
+#include "tools/command/usage_error.h"
 #include "tools/runtime/loader/program_file.h"
 
 namespace urnic::tools {
@@ -37,7 +38,9 @@ LabCommand::LabCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
       app.add_subcommand("lab", "Learn RDMA with your own packets: urnic lab [NUMBER] [OPTIONS]");
   command->footer(kLabFooter);
-  command->add_option("number", number_, "The lab; without it, the list of labs")->type_name("NUMBER");
+  command->add_option("number", number_, "The lab; without it, the list of labs")
+      ->check(whole_number(1))
+      ->type_name("NUMBER");
   command->add_option("--folder", folder_, "Where the lab's files are; ./urnic-lab-NUMBER by default")
       ->type_name("FOLDER");
   command->add_flag("--check", check_, "Carry out all experiments without asking, and say what is right");

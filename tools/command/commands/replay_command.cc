@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "tools/command/capture_advice.h"
 #include "tools/command/console.h"
 #include "tools/conformance/check/capture_reader.h"
 #include "tools/conformance/replay/replay.h"
@@ -94,7 +95,7 @@ int ReplayCommand::run() const {
     return 0;
   }
   if (files_.empty()) {
-    complain("replay: which file? (see 'urnic replay --help')");
+    complain(which_capture("replay"));
     return kExitUsage;
   }
   replay::ReplayOptions options{.requester = side_ != "responder",
@@ -123,7 +124,7 @@ int ReplayCommand::run() const {
     } else if (damage.empty() || report.frames > 0) {
       std::fputs(replay::text_report(report).c_str(), stdout);
     }
-    if (!damage.empty()) complain(damage);
+    if (!damage.empty()) complain(damage + advice_on_capture(file));
     exit_code = std::max(exit_code, replay::exit_code_of(report));
   }
   if (json_) {

@@ -19,6 +19,7 @@
 #include "nic/recovery_text.h"
 #include "tools/command/console.h"
 #include "tools/command/files_choice.h"
+#include "tools/command/known_programs.h"
 #include "tools/command/launch.h"
 #include "tools/command/path_tree.h"
 #include "tools/runtime/loader/loader_environment.h"
@@ -202,7 +203,9 @@ void complain_of_obstacle(const std::string& program, const std::optional<std::f
 
 int run(const std::vector<std::string>& program, FilesBy files_by) {
   if (program.empty()) {
-    complain("run: which program? Write it after '--': urnic run [OPTIONS] -- PROGRAM ARGUMENTS...");
+    complain(fmt::format(
+        "run: which program? Write it after '--', for example: urnic run -- {} (see 'urnic run --help')",
+        example_command()));
     return kExitUsage;
   }
   const auto fail = [](const Error& error) {

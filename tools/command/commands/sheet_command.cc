@@ -52,7 +52,7 @@ int SheetCommand::run() const {
   if (output_ == "-") return write_to_stdout(page);
   std::ofstream out(output_, std::ios::binary | std::ios::trunc);
   if (!out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
-    complain(fmt::format("cannot write {}: {}", output_, std::strerror(errno)));
+    complain(fmt::format("cannot write {}: {}; -o FILE names another file", output_, std::strerror(errno)));
     return kExitUsage;
   }
   fmt::print("{}: print it from a browser\n", output_);

@@ -2,14 +2,21 @@
 
 #include "tools/command/commands/sim_command.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "drivers/network/quantity.h"
 #include "nic/recovery_text.h"
 #include "tools/command/console.h"
+#include "tools/command/usage_error.h"
 
 namespace urnic::tools {
 namespace {
@@ -34,13 +41,32 @@ A name without '/' that is no file here means one of the files that come with ur
 list them and describe the formats. Exit code: 0 when the workload, or its time, was over; 1 when a work request failed or nothing moved
 any more; 2 wrong usage, or a file that cannot be used.)";
 
+/// Where the files are that come with urnic.
+std::filesystem::path our_folder(const std::string& folder) {
+  std::error_code ignored;
+  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return executable.parent_path().parent_path() / "share" / "urnic" / folder;
+}
+
 /// A file of the user, or one of ours.
 std::string find_file(const std::string& name, const std::string& folder) {
   std::error_code ignored;
   if (name.find('/') != std::string::npos || std::filesystem::exists(name, ignored)) return name;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const auto ours = executable.parent_path().parent_path() / "share" / "urnic" / folder / (name + ".json");
+  const auto ours = our_folder(folder) / (name + ".json");
   return std::filesystem::exists(ours, ignored) ? ours.string() : name;
+}
+
+/// "; urnic has the topologies incast, ..." for a name that find_file() did not find; otherwise nothing.
+std::string offer(const std::string& name, const std::string& folder) {
+  std::error_code ignored;
+  if (name.find('/') != std::string::npos || std::filesystem::exists(name, ignored)) return {};
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(our_folder(folder), ignored)) {
+    names.push_back(entry.path().stem().string());
+  }
+  if (names.empty()) return {};
+  std::sort(names.begin(), names.end());
+  return fmt::format("; urnic has the {} {}", folder, fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -49,8 +75,11 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
       app.add_subcommand("sim", "Simulate NICs on a hostile network, or on one from a file");
   command->footer(kSimFooter);
-  const CLI::Option* const seed = command->add_option(
-      "--seed", options_.first_seed, "Run this seed alone, twice; of an experiment, what is drawn in it");
+  const CLI::Option* const seed =
+      command
+          ->add_option("--seed", options_.first_seed,
+                       "Run this seed alone, twice; of an experiment, what is drawn in it")
+          ->check(whole_number());
   command->add_flag("--json", options_.json, "Report as JSON");
   command
       ->add_option_function<std::string>(
@@ -73,7 +102,10 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
     experiment_.seed = options_.first_seed;
     experiment_.json = options_.json;
     const auto code = experiment::run(experiment_, stdout);
-    if (!code) complain(code.error().message);
+    if (!code) {
+      complain(code.error().message + offer(experiment_.topology_file, "topologies") +
+               offer(experiment_.workload_file, "workloads"));
+    }
     invocation.exit_code = code ? code.value() : kExitUsage;
   });
 }
@@ -81,10 +113,11 @@ SimCommand::SimCommand(CLI::App& app, Invocation& invocation) {
 void SimCommand::add_seed_options(CLI::App& command) {
   command.add_option("--seeds", options_.seeds, "How many seeds to run")
       ->excludes("--seed")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->group(kSeedGroup);
   command.add_option("--start", options_.first_seed, "The first of them")
       ->excludes("--seed")
+      ->check(whole_number())
       ->group(kSeedGroup);
   command
       .add_option_function<std::string>(
@@ -114,6 +147,7 @@ void SimCommand::add_seed_options(CLI::App& command) {
       ->type_name("FILE")
       ->group(kSeedGroup);
   command.add_option("--max-failures", options_.max_failures, "Stop after so many failed seeds")
+      ->check(whole_number())
       ->group(kSeedGroup);
 }
 

@@ -16,6 +16,7 @@
 
 #include "nic/diagnostics/snapshot_json.h"
 #include "nic/diagnostics/snapshot_names.h"
+#include "nic/host/lock_file.h"
 #include "tools/command/console.h"
 #include "tools/inspection/stat/processes.h"
 #include "tools/inspection/stat/table.h"
@@ -130,8 +131,16 @@ int exit_code_for(const std::vector<NicProcess>& processes) {
 }
 
 void complain_of_nobody(const Selection& selection) {
-  complain(selection.is_all() ? "no process of this user has an urnic device open"
-                              : "no such process of this user has an urnic device open");
+  if (!selection.is_all()) {
+    complain(
+        "no such process of this user has an urnic device open; 'urnic stat' alone shows those that have");
+    return;
+  }
+  const auto folder = nic::private_folder();
+  complain(
+      fmt::format("no process of this user has an urnic device open; 'urnic run -- PROGRAM' starts one, with "
+                  "the same XDG_RUNTIME_DIR: programs are found in {}",
+                  folder ? folder.value() : "its folder urnic"));
 }
 
 int print_json(const std::vector<NicProcess>& processes) {

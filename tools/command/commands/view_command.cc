@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/command/capture_advice.h"
 #include "tools/command/console.h"
+#include "tools/command/usage_error.h"
 #include "tools/inspection/view/page.h"
 #include "tools/inspection/view/trace_builder.h"
 #include "tools/inspection/view/trace_json.h"
@@ -47,7 +49,7 @@ ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
       app.add_subcommand("view", "Show captures in a browser: urnic view [OPTIONS] FILE...");
   command->footer(kViewFooter);
-  command->add_option("files", files_, "pcap or pcapng files")->required()->type_name("FILE");
+  command->add_option("files", files_, "pcap or pcapng files")->type_name("FILE");
   command->add_option("-o,--output", output_, "Where the page goes; - is the standard output")
       ->capture_default_str()
       ->type_name("FILE");
@@ -56,16 +58,22 @@ ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
       "Print what the page has as JSON, for programs: tools/inspection/view/DATA.md says what that is");
   command->add_option("--packets", range_.most, "How many packets of each file the page has")
       ->capture_default_str()
+      ->check(whole_number(1))
       ->type_name("N");
   command
       ->add_option("--skip", range_.skipped,
                    "How many packets of each file come before the first that the page has")
       ->capture_default_str()
+      ->check(whole_number())
       ->type_name("N");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
 int ViewCommand::run() const {
+  if (files_.empty()) {
+    complain(which_capture("view"));
+    return kExitUsage;
+  }
   view::Layouts layouts;
   std::vector<view::Capture> captures;
   for (const std::string& file : files_) {
@@ -73,7 +81,7 @@ int ViewCommand::run() const {
     auto capture =
         view::read_capture(file, static_cast<std::uint32_t>(captures.size()), range_, layouts, why);
     if (!capture) {
-      complain(file + ": " + why);
+      complain(file + ": " + why + advice_on_capture(file));
       return kExitUsage;
     }
     if (!capture->file.error.empty()) {
@@ -91,7 +99,7 @@ int ViewCommand::run() const {
   if (output_ == "-") return std::fwrite(page.data(), 1, page.size(), stdout) == page.size() ? 0 : kExitUsage;
   std::ofstream out(output_, std::ios::binary | std::ios::trunc);
   if (!out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
-    complain(fmt::format("cannot write {}: {}", output_, std::strerror(errno)));
+    complain(fmt::format("cannot write {}: {}; -o FILE names another file", output_, std::strerror(errno)));
     return kExitUsage;
   }
   fmt::print("{}: {} packets of {} connections{}; open it in a browser\n", output_, trace.packets.size(),

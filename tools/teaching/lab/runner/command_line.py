@@ -23,12 +23,18 @@ def main():
     labs = all_labs()
     console = Console()
     if options.number is None:
+        without_lab = _option_of_a_lab(options)
+        if without_lab is not None:
+            return _complain(f"{without_lab} of which lab? Write: urnic lab 1 {without_lab}", USAGE)
         return _list(labs, options.json, console)
     lab = labs.get(options.number)
     if lab is None:
-        return _complain(f"there is no lab {options.number}; there are {', '.join(map(str, labs))}", USAGE)
+        return _complain(
+            f"there is no lab {options.number}; 'urnic lab' lists them, from {min(labs)} to {max(labs)}",
+            USAGE,
+        )
     if options.json and not options.check:
-        return _complain("--json of a lab goes with --check", USAGE)
+        return _complain(f"--json of a lab goes with --check: urnic lab {lab.number} --check --json", USAGE)
     missing = _missing(lab)
     if missing:
         return _complain(
@@ -67,6 +73,14 @@ def _parser():
     parser.add_argument("--restart", action="store_true", help="begin with the first step again; files stay")
     parser.add_argument("--open", action="store_true", help="open the picture in a browser at the end")
     return parser
+
+
+def _option_of_a_lab(options):
+    """The first given option that says nothing without a lab, or None."""
+    given = vars(options)
+    return next(
+        (f"--{name}" for name in ("check", "solution", "restart", "open", "folder") if given[name]), None
+    )
 
 
 def _solve(lab, folder):
