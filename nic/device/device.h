@@ -77,6 +77,9 @@ class Device {
   /// Whether start() was called, however it ended: the port's library may be in use.
   bool has_begun() const { return has_begun_.load(std::memory_order_acquire); }
 
+  /// From now on `log`, which must outlive the device, counts what the device writes to the program's memory.
+  void use(WriteLog& log);
+
   // --- Objects ---
 
   /// ENOMEM: too many.

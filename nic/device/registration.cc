@@ -73,6 +73,11 @@ Result<std::unique_ptr<ProtectionDomain>, Error> Device::allocate_pd() {
   return pd;
 }
 
+void Device::use(WriteLog& log) {
+  const std::lock_guard guard(*engine_);
+  engine_->tables().memory.use(log);
+}
+
 Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
                                                     std::uint64_t address, Access access, Backing backing) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());

@@ -72,8 +72,9 @@ bool MemoryTable::copy_out(const Place& from, std::span<std::byte> to, TailCrc* 
   return try_copy(to.data(), from.memory, to.size());
 }
 
-bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) {
+bool MemoryTable::copy_in(const Place& to, std::span<const std::byte> from) const {
   if (from.empty()) return true;
+  const LoggedWrite logged(writes_, to.memory, from.size());
   switch (to.backing) {
     case Backing::kOnDemand:
       return copy_to_guarded(to.memory, from);
@@ -140,6 +141,7 @@ DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint
   const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
   if (status != DmaStatus::kOk) return status;
   original = compare;
+  const LoggedWrite logged(writes_, number, sizeof *number);
   return present_if(try_compare_exchange(number, original, swap));
 }
 
@@ -148,6 +150,7 @@ DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_
   std::uint64_t* number = nullptr;
   const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
   if (status != DmaStatus::kOk) return status;
+  const LoggedWrite logged(writes_, number, sizeof *number);
   return present_if(try_fetch_add(number, add, original));
 }
 
@@ -158,6 +161,7 @@ DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey
   if (status != DmaStatus::kOk) return status;
   std::uint64_t value = 0;
   std::memcpy(&value, from.data(), sizeof value);
+  const LoggedWrite logged(writes_, number, sizeof *number);
   return present_if(try_store(number, value));
 }
 

@@ -13,6 +13,7 @@
 #include "nic/config.h"
 #include "nic/memory/memory_region.h"
 #include "nic/memory/protection_domain.h"
+#include "nic/memory/write_log.h"
 #include "transport/dma.h"
 #include "transport/result.h"
 
@@ -67,6 +68,8 @@ class MemoryTable final : public transport::Dma {
   /// Bound or not.
   std::uint32_t window_count() const { return window_count_; }
 
+  /// From now on `log`, which must outlive this, counts what is written.
+  void use(WriteLog& log) { writes_ = &log; }
   /// Whether what is read from now on goes to a place where no CRC is needed.
   void leave_out_crc(bool is_left_out) { is_crc_left_out_ = is_left_out; }
 
@@ -136,7 +139,7 @@ class MemoryTable final : public transport::Dma {
   transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey,
                                    std::uint64_t address, transport::Access access, std::uint64_t*& number);
   static bool copy_out(const Place& from, std::span<std::byte> to, transport::wire::TailCrc* tail);
-  static bool copy_in(const Place& to, std::span<const std::byte> from);
+  bool copy_in(const Place& to, std::span<const std::byte> from) const;
 
   static constexpr std::uint32_t kTagBits = 8;
 
@@ -149,6 +152,7 @@ class MemoryTable final : public transport::Dma {
   std::deque<std::uint32_t> free_;  // longest free first
   std::uint32_t region_count_ = 0;
   std::uint32_t window_count_ = 0;
+  WriteLog* writes_ = nullptr;
   bool is_crc_left_out_ = false;
 };
 

@@ -62,6 +62,10 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   ProtectionDomain* pd() const { return pd_; }
   /// The pointer given at creation, for the layer above.
   void* context() const { return context_; }
+  /// How many completions a poll would find.
+  std::uint32_t waiting() const {
+    return visible_.load(std::memory_order_relaxed) - head_.load(std::memory_order_relaxed);
+  }
 
   // --- The program's side; any thread ---
 

@@ -18,6 +18,7 @@
 #include "nic/queues/connection_options.h"
 #include "nic/queues/doorbell.h"
 #include "nic/queues/needs/queue_engine.h"
+#include "nic/queues/post_watch.h"
 #include "nic/queues/posting.h"
 #include "nic/queues/qp_monitor.h"
 #include "nic/queues/qp_type.h"
@@ -131,11 +132,15 @@ class QueuePair {
     void abort();
 
    private:
+    PostStatus take(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    PostStatus take_inline(const transport::SendRequest& request, std::span<const transport::Sge> sges);
+    PostStatus show(const transport::SendRequest& request, std::span<const transport::Sge> sges,
+                    PostStatus status);
     void note_posted(std::uint64_t bytes);
 
     QueuePair& qp_;
     std::unique_lock<std::mutex> lock_;
-    bool posted_ = false;
+    std::uint32_t posted_ = 0;  ///< requests
     std::uint64_t bytes_ = 0;
   };
 
@@ -150,12 +155,17 @@ class QueuePair {
     PostStatus post(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
 
    private:
+    PostStatus take(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
+
     QueuePair& qp_;
     std::unique_lock<std::mutex> lock_;
     bool posted_ = false;
   };
 
   // --- Control path; any thread ---
+
+  /// From now on `watch`, which must outlive this, sees what is posted. Before the first post.
+  void use(PostWatch& watch) { post_watch_ = &watch; }
 
   /// Changes state and attributes as libibverbs' modify_qp does, after checking that the transition is legal
   /// and that all it needs and nothing it forbids is given (nic/queues/queue_pair_state.h). EINVAL with the
@@ -237,6 +247,7 @@ class QueuePair {
 
   QueueEngine& engine_;
   transport::QpNumber number_;
+  PostWatch* post_watch_ = nullptr;
   std::optional<transport::Recovery> agreed_recovery_;  // under the engine lock
   QpCreateAttributes attributes_;
   QpAttributes current_;  // under the engine lock

@@ -37,11 +37,11 @@ QueuePair::SendBatch::SendBatch(QueuePair& qp)
 QueuePair::SendBatch::SendBatch(SendBatch&& other) noexcept
     : qp_(other.qp_),
       lock_(std::move(other.lock_)),
-      posted_(std::exchange(other.posted_, false)),
+      posted_(std::exchange(other.posted_, 0)),
       bytes_(other.bytes_) {}
 
 QueuePair::SendBatch::~SendBatch() {
-  if (!posted_) return;
+  if (posted_ == 0) return;
   PostRun& run = PostRun::of_this_thread();
   QueueEngine& engine = qp_.engine_;
   const bool is_followed = run.on_post(engine.clock().ticks());
@@ -56,7 +56,22 @@ QueuePair::SendBatch::~SendBatch() {
   run.on_posted(engine.clock().ticks());
 }
 
+PostStatus QueuePair::SendBatch::show(const SendRequest& request, std::span<const Sge> sges,
+                                      PostStatus status) {
+  if (qp_.post_watch_ != nullptr) [[unlikely]]
+    qp_.post_watch_->on_send(request, sges, status);
+  return status;
+}
+
 PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
+  return show(request, sges, take(request, sges));
+}
+
+PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::span<const Sge> sges) {
+  return show(request, {}, take_inline(request, sges));
+}
+
+PostStatus QueuePair::SendBatch::take(const SendRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
   if (const PostStatus status = qp_.can_post_send(request, sges.size()); status != PostStatus::kPosted) {
     return status;
@@ -69,7 +84,7 @@ PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<cons
   return PostStatus::kPosted;
 }
 
-PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::span<const Sge> sges) {
+PostStatus QueuePair::SendBatch::take_inline(const SendRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
   if (!sends_data(request.operation)) return PostStatus::kNotSupported;
   // Elements are not kept, so there may be any number of them.
@@ -89,7 +104,7 @@ PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::sp
 
 void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
   if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
-  posted_ = true;
+  ++posted_;
   bytes_ += bytes;
   if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
     observer->on_posted(qp_.number_, qp_.send_queue_.newest(), bytes);
@@ -97,12 +112,14 @@ void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
 }
 
 void QueuePair::SendBatch::abort() {
-  if (posted_) qp_.send_queue_.discard();
-  if (PostObserver* const observer = qp_.engine_.post_observer(); observer != nullptr && posted_)
-      [[unlikely]] {
+  if (posted_ == 0) return;
+  qp_.send_queue_.discard();
+  if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
     observer->on_posts_aborted(qp_.number_);
   }
-  posted_ = false;
+  if (qp_.post_watch_ != nullptr) [[unlikely]]
+    qp_.post_watch_->on_sends_aborted(posted_);
+  posted_ = 0;
 }
 
 bool QueuePair::can_wait_for_next(std::uint64_t bytes, bool is_followed) {
@@ -137,6 +154,13 @@ QueuePair::ReceiveBatch::~ReceiveBatch() {
 }
 
 PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
+  const PostStatus status = take(request, sges);
+  if (qp_.post_watch_ != nullptr) [[unlikely]]
+    qp_.post_watch_->on_receive(request, sges, status);
+  return status;
+}
+
+PostStatus QueuePair::ReceiveBatch::take(const ReceiveRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
   if (const PostStatus status = qp_.can_post_receive(sges.size()); status != PostStatus::kPosted) {
     return status;

@@ -25,7 +25,7 @@ SIM_ROOMS = [
 ]
 
 # Rooms of verbs_api, each with what it sees.
-VERBS_ORDER = ("abi", "fault", "config", "device", "memory", "queues", "datapath", "injection")
+VERBS_ORDER = ("abi", "fault", "sanitizer", "config", "device", "memory", "queues", "datapath", "injection")
 VERBS_ROOMS = {
     room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])}
     for place, room in enumerate(VERBS_ORDER)
@@ -80,6 +80,7 @@ ALLOWED = {
     # those before it.
     "verbs_api/abi": VERBS_ROOMS["abi"],
     "verbs_api/fault": VERBS_ROOMS["fault"],
+    "verbs_api/sanitizer": VERBS_ROOMS["sanitizer"],
     "verbs_api/config": VERBS_ROOMS["config"],
     "verbs_api/device": VERBS_ROOMS["device"],
     "verbs_api/memory": VERBS_ROOMS["memory"],

@@ -11,6 +11,7 @@
 #include "tools/command/commands/check_command.h"
 #include "tools/command/commands/doctor_command.h"
 #include "tools/command/commands/documentation_command.h"
+#include "tools/command/commands/explain_command.h"
 #include "tools/command/commands/fabric_command.h"
 #include "tools/command/commands/host_command.h"
 #include "tools/command/commands/lab_command.h"
@@ -49,6 +50,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);
   const ViewCommand view_command(app, invocation);
+  const ExplainCommand explain_command(app, invocation);
   const LabCommand lab_command(app, invocation);
   const SheetCommand sheet_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);

@@ -85,6 +85,9 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   const auto explain = read(variables, "URNIC_EXPLAIN", parse_flag);
   if (!explain) return explain.error();
   device.explain = explain.value().value_or(false);
+  const auto sanitizer = read(variables, "URNIC_SANITIZER", SanitizerSettings::parse);
+  if (!sanitizer) return sanitizer.error();
+  environment.sanitizer = sanitizer.value();
   const auto seed = read(variables, "URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : nic::random_bits();

@@ -3,6 +3,7 @@
 // NicEnvironment: what URNIC_* variables say, checked, and what they leave open, filled in.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "nic/host/port_spec.h"
 #include "transport/result.h"
 #include "verbs_api/fault/fault_list.h"
+#include "verbs_api/sanitizer/settings.h"
 
 namespace urnic::verbs_api {
 
@@ -23,19 +25,20 @@ inline constexpr const char* kRunVariable = "URNIC_RUN";
 /// Everything a process knows about one NIC of its own. Keep it as long as the device, and longer than its
 /// port: the lease in it ends when it does.
 struct NicEnvironment {
-  unsigned number = 0;                 ///< of the process's devices, from 0
-  nic::DeviceConfig device;            ///< complete: addresses, MAC, link MTU, progress, seed
-  nic::HostAddresses host;             ///< that the NIC shares; empty unless the port is `udp` or `host`
-  nic::PortSpec port;                  ///< complete: with the side of a wire, the slot of a fabric
-  std::string pcap_file;               ///< where to record frames; empty: nowhere
-  std::string record_file;             ///< where to record frames, with notes; empty: nowhere
-  FaultList faults;                    ///< of frames, which the fault injector is told, and of calls
-  std::string paths_folder;            ///< shows the device's files to programs; empty: none does
-  bool has_icrc_always = false;        ///< also between NICs that share memory
-  bool is_port_chosen = false;         ///< by the user; else it is the default
-  std::vector<unsigned> processors;    ///< of the NIC's threads; empty: those that the process has
-  bool verbose = false;                ///< say on stderr what happens
-  nic::Lease lease;                    ///< held unless the port needs none
+  unsigned number = 0;       ///< of the process's devices, from 0
+  nic::DeviceConfig device;  ///< complete: addresses, MAC, link MTU, progress, seed
+  nic::HostAddresses host;   ///< that the NIC shares; empty unless the port is `udp` or `host`
+  nic::PortSpec port;        ///< complete: with the side of a wire, the slot of a fabric
+  std::string pcap_file;     ///< where to record frames; empty: nowhere
+  std::string record_file;   ///< where to record frames, with notes; empty: nowhere
+  FaultList faults;          ///< of frames, which the fault injector is told, and of calls
+  std::optional<SanitizerSettings> sanitizer;  ///< the process's, of its first device; absent: it is off
+  std::string paths_folder;                    ///< shows the device's files to programs; empty: none does
+  bool has_icrc_always = false;                ///< also between NICs that share memory
+  bool is_port_chosen = false;                 ///< by the user; else it is the default
+  std::vector<unsigned> processors;            ///< of the NIC's threads; empty: those that the process has
+  bool verbose = false;                        ///< say on stderr what happens
+  nic::Lease lease;                            ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 };
 
@@ -68,6 +71,8 @@ struct NicEnvironment {
 ///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
 ///   URNIC_VERBOSE=1        says what happens       default: 0
 ///   URNIC_EXPLAIN=1        says why things fail    default: 0
+///   URNIC_SANITIZER=SPEC   looks for mistakes,     default: does not look
+///                          see verbs_api/sanitizer
 ///   URNIC_PATHS=FOLDER     shows the device's      default: outside
 ///                          files, see tools/runtime/paths
 ///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside

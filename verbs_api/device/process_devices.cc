@@ -3,9 +3,13 @@
 #include "verbs_api/device/process_devices.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -28,6 +32,7 @@ ProcessDevices::ProcessDevices() {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
         instance().call_faults_.mutex().lock();
+        instance().sanitizer_.mutex().lock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
         nic::OwnDescriptors::lock();
@@ -36,6 +41,7 @@ ProcessDevices::ProcessDevices() {
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
+        instance().sanitizer_.mutex().unlock();
         instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
@@ -48,6 +54,8 @@ ProcessDevices::ProcessDevices() {
           part->abandon_in_child();
           part->mutex().unlock();
         }
+        instance().sanitizer_.abandon_in_child();
+        instance().sanitizer_.mutex().unlock();
         instance().call_faults_.abandon_in_child();
         instance().call_faults_.mutex().unlock();
         instance().objects_.forget_contexts();
@@ -65,6 +73,10 @@ CallFaults& call_faults() {
   return ProcessDevices::instance().call_faults();
 }
 
+Sanitizer& sanitizer() {
+  return ProcessDevices::instance().sanitizer();
+}
+
 Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::get() {
   const std::lock_guard lock(mutex_);
   if (lost_by_fork_) {
@@ -78,7 +90,14 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
     auto made = make();
     if (!made) return made.error();
     devices_ = std::move(made).value();
-    call_faults_.use(devices_.front()->environment().faults);
+    const NicEnvironment& first = devices_.front()->environment();
+    call_faults_.use(first.faults);
+    if (first.sanitizer) {
+      sanitizer_.use(*first.sanitizer);
+      for (const auto& device : devices_) {
+        device->nic().use(sanitizer_.device(device->environment().number).writes());
+      }
+    }
     tells_of_errors_ = std::ranges::any_of(devices_, [](const auto& device) {
       return device->environment().verbose || device->environment().device.explain;
     });
@@ -186,9 +205,20 @@ void ProcessDevices::on_exit() {
 
 namespace {
 
+std::atomic<int> program_exit_code{0};
+
+[[gnu::constructor]] void note_exit_code() {
+  on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
+}
+
 // After the destructors of the program and of all libraries that use this one, unlike atexit().
 [[gnu::destructor]] void leave() {
   ProcessDevices::instance().on_exit();
+  const int own = program_exit_code;
+  const int code = ProcessDevices::instance().exit_code(own);
+  if (code == own) return;
+  std::fflush(nullptr);  // which exit() has still to do
+  _exit(code);
 }
 
 }  // namespace

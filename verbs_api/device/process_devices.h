@@ -18,6 +18,7 @@
 #include "verbs_api/device/part_of_process.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/fault/call_faults.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -44,6 +45,8 @@ class ProcessDevices {
 
   /// What the user wants to go wrong with calls; from get() on.
   CallFaults& call_faults() { return call_faults_; }
+  /// What looks for mistakes of the program; from get() on, if the user wants it.
+  Sanitizer& sanitizer() { return sanitizer_; }
   /// Tells every open context of an event of the device or its port.
   void tell_all(ibv_event_type event);
   /// Takes the links of all devices down, or up again. The error of the last one that cannot.
@@ -75,6 +78,8 @@ class ProcessDevices {
   /// The program ends: closes the ports if everything was closed, otherwise lets the peers drain (design
   /// decision 11). What the program still holds keeps working, for threads and destructors that come later.
   void on_exit();
+  /// After it: the exit code that the program gets that ends with `exit_code`.
+  int exit_code(int exit_code) { return sanitizer_.end(exit_code); }
 
  private:
   ProcessDevices();
@@ -88,6 +93,7 @@ class ProcessDevices {
   std::unordered_set<Context*> kept_;
   ObjectRegistry objects_;
   CallFaults call_faults_;
+  Sanitizer sanitizer_;
   std::vector<PartOfProcess*> parts_;
   bool lost_by_fork_ = false;
 };

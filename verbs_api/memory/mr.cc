@@ -15,6 +15,7 @@
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/access_flags.h"
 #include "verbs_api/memory/pd.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -62,6 +63,22 @@ Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
                            .is_zero_based = (required & IBV_ACCESS_ZERO_BASED) != 0};
 }
 
+void show_to_sanitizer(const Mr& mr) {
+  if (!sanitizer().is_on()) return;
+  const MemoryRegion& region = mr.registration->region;
+  const bool can_look = region.backing == Backing::kMapped && mr.registration->device_memory == nullptr;
+  const bool has_all = region.length == std::numeric_limits<std::uint64_t>::max();
+  sanitizer()
+      .device(Context::of(mr.context).owner().environment().number)
+      .add_memory(transport::Lkey{region.key},
+                  {.address = region.address,
+                   .length = region.length,
+                   .domain = mr.registration->pd.get(),
+                   .is_writable = allows(region.access, transport::Access::kLocalWrite),
+                   .memory = can_look ? region.memory : nullptr,
+                   .has_bounds = !has_all});
+}
+
 Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
   if (const int fault = objects().check(&pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd.context);
@@ -77,6 +94,7 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
     created->handle = registered.value().key;
     created->lkey = registered.value().key;
     created->rkey = registered.value().key;
+    show_to_sanitizer(*created);
 
     owner.file()->mrs.add(created->handle, created->registration);
     objects().add(created.get());
@@ -145,6 +163,7 @@ using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
 using urnic::verbs_api::register_memory;
 using urnic::verbs_api::Registration;
+using urnic::verbs_api::sanitizer;
 using urnic::verbs_api::Verb;
 
 extern "C" {
@@ -176,6 +195,9 @@ int ibv_dereg_mr(ibv_mr* mr) {
   if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(mr->context);
   Registration& registration = *Mr::of(mr).registration;
+  if (sanitizer().is_on()) {
+    sanitizer().device(owner.owner().environment().number).remove_memory(urnic::transport::Lkey{mr->lkey});
+  }
   if (!registration.is_registered.exchange(false)) {
     return refuse(EINVAL);  // another handle has done it; the key may be another region's now
   }

@@ -56,6 +56,9 @@ struct RegistrationFlags {
 /// for huge pages without on-demand paging, which they are a hint for.
 Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags);
 
+/// For the sanitizer, if it looks: from now on `mr` names what its registration says.
+void show_to_sanitizer(const Mr& mr);
+
 /// Registers `region` (without its domain and key) and gives the program its region; `verb` is for the
 /// message when that fails. Null and errno then.
 Mr* register_region(ibv_pd& pd, const char* verb, const nic::MemoryRegion& region);

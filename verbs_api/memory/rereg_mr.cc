@@ -119,6 +119,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, size_t length, i
   ours.pd = domain;
   ours.addr = region.value().memory;
   ours.length = region.value().length;
+  show_to_sanitizer(ours);
   return 0;
 }
 

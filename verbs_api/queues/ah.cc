@@ -16,6 +16,7 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -96,6 +97,7 @@ using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::origin_of;
 using urnic::verbs_api::refuse;
+using urnic::verbs_api::sanitizer;
 using urnic::verbs_api::Verb;
 
 extern "C" {
@@ -125,6 +127,9 @@ int ibv_destroy_ah(ibv_ah* ah) {
   if (const int error = injected_error(Verb::kDestroyAh); error != 0) return refuse(error);
   ObjectClaim claim(ah);
   if (claim.error() != 0) return refuse(claim.error());
+  if (sanitizer().is_on()) {
+    sanitizer().device(Context::of(ah->context).owner().environment().number).check_destroy(Ah::of(ah).id());
+  }
   Ah::of(ah).end();
   claim.take_out();
   delete &Ah::of(ah);

@@ -2,6 +2,8 @@
 
 #include "verbs_api/queues/cq.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -11,6 +13,7 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -71,6 +74,11 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     if (!inner) return fail(explain("create_cq", inner.error()));
     created->inner = std::move(inner).value();
     created->cqe = static_cast<int>(created->inner->capacity());
+    if (sanitizer().is_on()) {
+      created->ledgers = &sanitizer().device(owner.owner().environment().number);
+      created->ledger =
+          std::make_shared<CqLedger>(fmt::format("CQ {}", created->handle), capacity, sanitizer());
+    }
 
     const std::lock_guard lock(owner.mutex());
     objects().add(created->abi());
@@ -89,11 +97,10 @@ int check_parent_domain(const ibv_context& context, ibv_pd* pd) {
 void wait_for_acknowledgements(Cq& cq) {
   const std::uint32_t completions_fetched = cq.inner->events_fetched.load();
   const std::uint32_t async_fetched = cq.async_events_fetched;
-  pthread_mutex_lock(&cq.mutex);
-  while (cq.comp_events_completed != completions_fetched || cq.async_events_completed != async_fetched) {
-    pthread_cond_wait(&cq.cond, &cq.mutex);
-  }
-  pthread_mutex_unlock(&cq.mutex);
+  const auto is_done = [&] {
+    return cq.comp_events_completed == completions_fetched && cq.async_events_completed == async_fetched;
+  };
+  wait_until_acknowledged(cq.mutex, cq.cond, is_done, [&] { return fmt::format("CQ {}", cq.handle); });
 }
 
 }  // namespace
@@ -171,6 +178,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
     if (!done) return refuse(explain("resize_cq", done.error()));
     cq->cqe = static_cast<int>(resized.inner->capacity());
+    if (resized.ledger != nullptr) resized.ledger->resized(static_cast<std::uint32_t>(cqe));
     return 0;
   } catch (const std::bad_alloc&) {
     return refuse(ENOMEM);

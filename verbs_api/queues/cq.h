@@ -10,6 +10,8 @@
 #include "nic/queues/completion_queue.h"
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/sanitizer/cq_ledger.h"
+#include "verbs_api/sanitizer/device_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -30,6 +32,10 @@ struct Cq : ibv_cq_ex {
   std::unique_ptr<nic::CompletionQueue> inner;
   std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
   std::mutex resizing;                     ///< held while the number of entries changes
+
+  // Of the sanitizer; both null unless it looks.
+  DeviceLedger* ledgers = nullptr;
+  std::shared_ptr<CqLedger> ledger;
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;

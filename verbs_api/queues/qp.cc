@@ -2,6 +2,8 @@
 
 #include "verbs_api/queues/qp.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +13,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -142,6 +145,45 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
       .hears_itself = (init_attr.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) == 0};
 }
 
+DeviceLedger& ledgers_of(const Qp& qp) {
+  return sanitizer().device(Context::of(qp.qp_base.context).owner().environment().number);
+}
+
+/// For the sanitizer, if it looks: by what the program has requested of it.
+void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
+  if (!sanitizer().is_on()) return;
+  const auto& made = qp.inner->attributes();
+  DeviceLedger& ledgers = ledgers_of(qp);
+  qp.ledger = std::make_shared<QpLedger>(
+      QpFacts{.name = fmt::format("QP {:#x}", qp.qp_base.qp_num),
+              .domain = made.pd,
+              .sends = {wanted.cap.max_send_wr, made.capabilities.max_send_wr},
+              .receives = {wanted.cap.max_recv_wr, made.capabilities.max_receive_wr},
+              .is_all_signaled = made.all_signaled,
+              .has_datagrams = made.type == nic::QpType::kUd,
+              .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).ledger : nullptr},
+      ledgers.memory(), sanitizer());
+  qp.inner->use(*qp.ledger);
+  ledgers.add(qp.inner->number(), qp.ledger);
+}
+
+/// For the sanitizer: the program has changed it.
+void note_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
+  if (qp.ledger == nullptr) return;
+  if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) qp.ledger->reset();
+  if ((mask & IBV_QP_TIMEOUT) != 0 && attr.timeout == 0) {
+    sanitizer().complain(Finding::kNoAckTimeout, qp.ledger->name(),
+                         [] { return std::string("ibv_modify_qp() sets timeout to 0"); });
+  }
+}
+
+/// For the sanitizer: the program is about to end it.
+void forget_posts(const Qp& qp) {
+  if (qp.ledger == nullptr) return;
+  qp.ledger->check_destroy();
+  ledgers_of(qp).remove(qp.inner->number());
+}
+
 /// `init_attr` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those
 /// that were granted. With a `hash` it is for RSS.
 ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
@@ -175,6 +217,7 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     handles->inner = std::move(inner).value();
     created->attach(handles);
     if (type.value() == nic::QpType::kXrcTarget) owner.owner().xrc_targets().add(handles);
+    watch_posts(*created, init_attr);
     init_attr.cap = to_ibv_cap(created->inner->attributes().capabilities);
     if ((init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) {
       created->builder = std::make_unique<WorkRequestBuilder>(*created->inner, operations);
@@ -186,11 +229,9 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
 }
 
 void wait_for_acknowledgements(Qp& qp) {
-  pthread_mutex_lock(&qp.qp_base.mutex);
-  while (qp.qp_base.events_completed != qp.events_fetched) {
-    pthread_cond_wait(&qp.qp_base.cond, &qp.qp_base.mutex);
-  }
-  pthread_mutex_unlock(&qp.qp_base.mutex);
+  wait_until_acknowledged(
+      qp.qp_base.mutex, qp.qp_base.cond, [&] { return qp.qp_base.events_completed == qp.events_fetched; },
+      [&] { return fmt::format("QP {:#x}", qp.qp_base.qp_num); });
 }
 
 }  // namespace
@@ -281,6 +322,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   const auto modified = inner.modify(attributes.value());
   if (!modified) return refuse(explain("modify_qp", modified.error()));
   if ((attr_mask & IBV_QP_STATE) != 0) show_state(*qp, attr->qp_state);
+  urnic::verbs_api::note_change(Qp::of(qp), *attr, mask);
   return 0;
 }
 
@@ -321,6 +363,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   if (const auto destroyable = owner.nic().check_destroyable(*own_qp.inner); !destroyable) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
+  urnic::verbs_api::forget_posts(own_qp);
   own_qp.end();
   owner.async_events().forget(Qp::of(qp).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_qp);

@@ -11,6 +11,7 @@
 #include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/device/qp_handles.h"
 #include "verbs_api/queues/work_request_builder.h"
+#include "verbs_api/sanitizer/qp_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -30,6 +31,7 @@ struct Qp : QpExWithFlush {
   void end();
 
   nic::QueuePair* inner = nullptr;
+  std::shared_ptr<QpLedger> ledger;  ///< of the sanitizer; null unless it looks. Ends after `inner`
   std::shared_ptr<QpHandles> handles;
   const ibv_xrcd* xrcd;                         ///< of an XRC target
   std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags

@@ -2,12 +2,15 @@
 
 #include "verbs_api/queues/srq.h"
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <utility>
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -64,9 +67,9 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
 }
 
 void wait_for_acknowledgements(Srq& srq) {
-  pthread_mutex_lock(&srq.mutex);
-  while (srq.events_completed != srq.events_fetched) pthread_cond_wait(&srq.cond, &srq.mutex);
-  pthread_mutex_unlock(&srq.mutex);
+  wait_until_acknowledged(
+      srq.mutex, srq.cond, [&] { return srq.events_completed == srq.events_fetched; },
+      [&] { return fmt::format("SRQ {:#x}", srq.handle); });
 }
 
 }  // namespace

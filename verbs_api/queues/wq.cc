@@ -2,6 +2,8 @@
 
 #include "verbs_api/queues/wq.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <cerrno>
 #include <mutex>
@@ -11,6 +13,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/memory/pd.h"
@@ -66,9 +69,9 @@ ibv_wq_state to_wq_state(QpState state) {
 }
 
 void wait_for_acknowledgements(Wq& wq) {
-  pthread_mutex_lock(&wq.mutex);
-  while (wq.events_completed != wq.events_fetched) pthread_cond_wait(&wq.cond, &wq.mutex);
-  pthread_mutex_unlock(&wq.mutex);
+  wait_until_acknowledged(
+      wq.mutex, wq.cond, [&] { return wq.events_completed == wq.events_fetched; },
+      [&] { return fmt::format("WQ {:#x}", wq.wq_num); });
 }
 
 /// 0, or why no work queue of `context` has such attributes.

@@ -27,6 +27,7 @@
 #include "verbs_api/config/environment.h"
 #include "verbs_api/config/environment_values.h"
 #include "verbs_api/fault/fault_list.h"
+#include "verbs_api/sanitizer/settings.h"
 
 namespace urnic::tools {
 namespace {
@@ -95,6 +96,13 @@ times=N|all, p=P. Calls fail, and events come, by
 with nth=N (or n=N), times=N|all and p=P for all but async. The end of the program says on stderr which fired. FAULTS.md, below
 share/doc/urnic, has all words.
 
+Mistakes (--sanitize[=SPEC]): the NIC looks for what works here and not on hardware, such as a send queue
+that is never drained, or a READ whose bytes are sent on without a fence. Each is told once for each object,
+with the calls that led there, and a table follows at the end. SPEC: level=error|warning|hint (the least that
+is told, by default warning), exitcode=N (of a program that ends well but had errors; 1 by default),
+off=NAME+NAME, stacks=0, json=FILE (%p in it is the process), separated by commas. SANITIZER.md, below
+share/doc/urnic, has all.
+
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
 
@@ -121,7 +129,8 @@ Files (--files WAY): programs find the device below /sys/class/infiniband, /sys/
 Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD,
 URNIC_PATHS (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_DEVICES, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC,
-URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, and without an option URNIC_PROGRESS=hybrid|thread
+URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, URNIC_SANITIZER,
+and without an option URNIC_PROGRESS=hybrid|thread
 (who works: the program's polling too, or the NIC's own thread alone), URNIC_CPUS=LIST (the processors of the
 NIC's threads, such as 0-3,8; by default those that the program was started with), URNIC_ICRC=wires|always
 (which packets have an ICRC: those on wires, or also those between two NICs that share memory) and
@@ -171,6 +180,11 @@ Result<std::string, Error> show_device_files(const std::string& dropin,
   // A program with AddressSanitizer wants to be the first that is loaded; ours does not allocate, and may be.
   put_first("ASAN_OPTIONS", "verify_asan_link_order=0");
   return tree.value();
+}
+
+/// Without a value the defaults.
+Result<verbs_api::SanitizerSettings, Error> parse_sanitizer(std::string_view text) {
+  return verbs_api::SanitizerSettings::parse(text.empty() ? "1" : text);
 }
 
 /// Faults of calls, and faults of frames.
@@ -299,6 +313,16 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       "uses the same communication IDs, and peers by rdma_cm may take its requests for old ones")
       ->check(accepted_by(verbs_api::parse_seed))
       ->type_name("N");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--sanitize",
+          [](const std::vector<std::string>& text) {
+            setenv("URNIC_SANITIZER", text.empty() || text[0].empty() ? "1" : text[0].c_str(), 1);
+          },
+          "Look for mistakes that would show on hardware, see below")
+      ->expected(0, 1)
+      ->check(accepted_by(parse_sanitizer))
+      ->type_name("[=SPEC]");
   command->add_flag_callback(
       "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); },
       "Say on stderr why a work request failed or was refused");

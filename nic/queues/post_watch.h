@@ -1,0 +1,33 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// PostWatch: sees each work request of one queue pair when the program posts it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "nic/queues/posting.h"
+#include "transport/work_request.h"
+
+namespace urnic::nic {
+
+/// Whether the device has taken a request or not, `status` says. Most queue pairs have none.
+class PostWatch {
+ public:
+  virtual ~PostWatch() = default;
+
+  // --- With the send queue's lock ---
+
+  /// Inline data have no elements.
+  virtual void on_send(const transport::SendRequest& request, std::span<const transport::Sge> elements,
+                       PostStatus status) = 0;
+  /// The device does not send what it has taken last, so many requests.
+  virtual void on_sends_aborted(std::uint32_t count) = 0;
+
+  // --- With the receive queue's lock ---
+
+  virtual void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
+                          PostStatus status) = 0;
+};
+
+}  // namespace urnic::nic

@@ -1,0 +1,95 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+#include "tools/command/commands/explain_command.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/command/console.h"
+#include "tools/teaching/sheet/sheet_data.h"
+#include "verbs_api/fault/likeness.h"
+#include "verbs_api/sanitizer/example.h"
+#include "verbs_api/sanitizer/finding.h"
+
+namespace urnic::tools {
+namespace {
+
+constexpr const char* kExplainFooter =
+    R"(NAME is a finding of the sanitizer ('urnic run --sanitize'), or the status of a completion.
+
+  urnic explain                      lists all
+  urnic explain read-without-fence   what is wrong, on which NICs it shows, and wrong and right code
+  urnic explain RETRY_EXC_ERR        what the status means, and what to look at
+
+Exit code: 0, or 2 for a name that there is not.)";
+
+constexpr std::string_view kStatusPrefix = "IBV_WC_";
+
+using verbs_api::FindingRow;
+
+/// The lines of `text`, each after `margin`.
+std::string indented(std::string_view text, std::string_view margin) {
+  std::string result;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    result += fmt::format("{}{}\n", margin, text.substr(0, end));
+    if (end == std::string_view::npos) return result;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void print(const FindingRow& row) {
+  const verbs_api::Example example = verbs_api::example_of(row.finding);
+  fmt::print("{} ({} of urnic run --sanitize)\n\n", row.name, name_of(row.level));
+  fmt::print("  rule:      {}\n  shows on:  {}\n  do:        {}\n", row.rule, row.shows_on, row.advice);
+  fmt::print("\nwrong:\n\n{}\nright:\n\n{}", indented(example.wrong, "  "), indented(example.right, "  "));
+}
+
+void print(const nlohmann::ordered_json& status) {
+  fmt::print("{} ({}), the status of a completion\n\n  meaning:  {}\n  look at:  {}\n",
+             status["name"].get<std::string>(), status["number"].get<unsigned>(),
+             status["meaning"].get<std::string>(), status["look_at"].get<std::string>());
+}
+
+}  // namespace
+
+ExplainCommand::ExplainCommand(CLI::App& app, Invocation& invocation) {
+  CLI::App* const command =
+      app.add_subcommand("explain", "Say what a finding or a status means: urnic explain [NAME]");
+  command->footer(kExplainFooter);
+  command->add_option("name", name_, "What is to be explained; all names are listed without it")
+      ->type_name("NAME");
+  command->callback([this, &invocation] { invocation.exit_code = run(); });
+}
+
+int ExplainCommand::run() const {
+  const nlohmann::ordered_json statuses = sheet::sheet_data()["statuses"];
+  std::vector<std::string> names;
+  for (const FindingRow& row : verbs_api::all_findings()) names.emplace_back(row.name);
+  for (const auto& status : statuses) names.push_back(status["name"]);
+  if (name_.empty()) {
+    for (const std::string& name : names) fmt::print("{}\n", name);
+    return 0;
+  }
+  if (const auto finding = verbs_api::finding_named(name_)) {
+    print(row_of(*finding));
+    return 0;
+  }
+  for (const auto& status : statuses) {
+    const std::string name = status["name"];
+    if (name != name_ && name != fmt::format("{}{}", kStatusPrefix, name_)) continue;
+    print(status);
+    return 0;
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string like = verbs_api::names_like(name_, known);
+  complain(fmt::format("there is nothing to explain named '{}'{}; 'urnic explain' lists all names", name_,
+                       like.empty() ? "" : fmt::format(" (is it {}?)", like)));
+  return kExitUsage;
+}
+
+}  // namespace urnic::tools

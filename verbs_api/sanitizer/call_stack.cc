@@ -1,0 +1,120 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+#include "verbs_api/sanitizer/call_stack.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <link.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+extern char** environ;
+
+namespace urnic::verbs_api {
+namespace {
+
+constexpr int kMostCalls = 32;
+
+struct Frame {
+  std::uintptr_t address;  ///< within the call, not after it
+  Dl_info module;
+};
+
+/// The file's own number of an address: what addr2line wants.
+std::uintptr_t file_address(const Frame& frame) {
+  const auto base = reinterpret_cast<std::uintptr_t>(frame.module.dli_fbase);
+  ElfW(Ehdr) header;
+  std::memcpy(&header, frame.module.dli_fbase, sizeof header);
+  return header.e_type == ET_EXEC ? frame.address : frame.address - base;
+}
+
+/// The calls in the program and its libraries, from the one that called urnic on.
+std::vector<Frame> frames() {
+  std::array<void*, kMostCalls> addresses;
+  const int count = backtrace(addresses.data(), kMostCalls);
+  Dl_info own{};
+  dladdr(reinterpret_cast<const void*>(&program_calls), &own);
+  std::vector<Frame> result;
+  for (int i = 0; i < count; ++i) {
+    Frame frame{.address = reinterpret_cast<std::uintptr_t>(addresses[static_cast<std::size_t>(i)]) - 1,
+                .module = {}};
+    const bool is_known = dladdr(reinterpret_cast<const void*>(frame.address), &frame.module) != 0;
+    if (!is_known || frame.module.dli_fname == nullptr) break;
+    if (frame.module.dli_fbase != own.dli_fbase) result.push_back(frame);
+  }
+  return result;
+}
+
+std::string plain_text(const Frame& frame) {
+  const std::string_view function = frame.module.dli_sname != nullptr ? frame.module.dli_sname : "?";
+  return fmt::format("{} ({}+{:#x})", function, frame.module.dli_fname, file_address(frame));
+}
+
+/// Without what leads programs to urnic: addr2line is none of them.
+std::vector<char*> plain_environment() {
+  std::vector<char*> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("LD_PRELOAD=") && !text.starts_with("LD_AUDIT=")) result.push_back(*entry);
+  }
+  result.push_back(nullptr);
+  return result;
+}
+
+std::string read_all(int descriptor) {
+  std::string text;
+  std::array<char, 4096> part;
+  ssize_t length = 0;
+  while ((length = ::read(descriptor, part.data(), part.size())) > 0)
+    text.append(part.data(), static_cast<std::size_t>(length));
+  return text;
+}
+
+/// What addr2line says of one address of one file, in a line, or nothing.
+std::optional<std::string> ask_addr2line(const Frame& frame) {
+  std::array<int, 2> ends;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::string address = fmt::format("{:#x}", file_address(frame));
+  const char* const words[] = {"addr2line",     "-C",   "-f", "-p", "-e", frame.module.dli_fname,
+                               address.c_str(), nullptr};
+  std::vector<char*> environment = plain_environment();
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, words[0], &actions, nullptr, const_cast<char* const*>(words), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text = error == 0 ? read_all(ends[0]) : "";
+  ::close(ends[0]);
+  if (error == 0) waitpid(child, nullptr, 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text.empty() || text.find("??:") != std::string::npos) return std::nullopt;
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> program_calls() {
+  std::vector<std::string> lines;
+  for (const Frame& frame : frames()) {
+    lines.push_back(ask_addr2line(frame).value_or(plain_text(frame)));
+    if (lines.back().starts_with("main ")) break;  // what follows is libc's
+  }
+  return lines;
+}
+
+}  // namespace urnic::verbs_api

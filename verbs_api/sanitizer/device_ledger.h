@@ -1,0 +1,52 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// DeviceLedger: what the sanitizer knows of one device's objects.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "transport/completion.h"
+#include "transport/types.h"
+#include "transport/work_request.h"
+#include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/memory_ledger.h"
+#include "verbs_api/sanitizer/qp_ledger.h"
+
+namespace urnic::verbs_api {
+
+/// Any thread.
+class DeviceLedger {
+ public:
+  /// `complaints` outlives it.
+  explicit DeviceLedger(Complaints& complaints) : complaints_(complaints), memory_(complaints) {}
+
+  const MemoryLedger& memory() const { return memory_; }
+
+  /// Counts what the device writes to the program's memory.
+  nic::WriteLog& writes() { return memory_.writes(); }
+
+  void add(transport::QpNumber number, std::shared_ptr<QpLedger> ledger);
+  void remove(transport::QpNumber number);
+  /// Null where the sanitizer does not know it.
+  std::shared_ptr<QpLedger> find(transport::QpNumber number) const;
+
+  /// The program has polled it.
+  void polled(const transport::Completion& completion) const;
+
+  void add_memory(transport::Lkey key, const RegisteredMemory& memory) { memory_.add(key, memory); }
+  /// ibv_dereg_mr() is about to end it.
+  void remove_memory(transport::Lkey key);
+  /// ibv_destroy_ah() is about to end it.
+  void check_destroy(transport::AddressHandleId address) const;
+
+ private:
+  Complaints& complaints_;
+  MemoryLedger memory_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<QpLedger>> queue_pairs_;
+};
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,65 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// MemoryLedger: the memory regions of a program, by their lkeys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transport/types.h"
+#include "transport/work_request.h"
+#include "verbs_api/sanitizer/buffer_print.h"
+#include "verbs_api/sanitizer/complaints.h"
+
+namespace urnic::verbs_api {
+
+/// What a program has registered, at the addresses that its elements use.
+struct RegisteredMemory {
+  std::uint64_t address = 0;
+  std::uint64_t length = 0;           ///< bytes
+  const void* domain = nullptr;       ///< names the protection domain
+  bool is_writable = false;           ///< IBV_ACCESS_LOCAL_WRITE
+  const std::byte* memory = nullptr;  ///< its first byte in the process; null: nobody may look there
+  bool has_bounds = true;             ///< not so of a null region, and of one that is the whole address space
+};
+
+/// How a request uses the memory that its elements name.
+struct MemoryUse {
+  const std::string& name;  ///< of the queue pair, for people
+  const void* domain;       ///< the queue pair's
+  std::uint64_t wr_id;
+  bool is_written;  ///< by the NIC
+};
+
+/// Any thread.
+class MemoryLedger {
+ public:
+  explicit MemoryLedger(Complaints& complaints) : complaints_(complaints) {}
+
+  void add(transport::Lkey key, const RegisteredMemory& memory);
+  void remove(transport::Lkey key);
+
+  /// At the post, where hardware would find out when it sends.
+  void check(const MemoryUse& use, std::span<const transport::Sge> elements) const;
+
+  /// Counts what the NIC writes.
+  nic::WriteLog& writes() { return writes_; }
+  const nic::WriteLog& writes() const { return writes_; }
+  /// What the buffers have in them now; elements that nobody may look at have no print.
+  std::vector<BufferPrint> prints(std::span<const transport::Sge> elements) const;
+
+ private:
+  void check(const MemoryUse& use, std::size_t place, const transport::Sge& element) const;
+
+  Complaints& complaints_;
+  nic::WriteLog writes_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::uint32_t, RegisteredMemory> regions_;
+};
+
+}  // namespace urnic::verbs_api

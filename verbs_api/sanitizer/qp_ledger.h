@@ -1,0 +1,71 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// QpLedger: what the sanitizer knows of one queue pair.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "nic/queues/post_watch.h"
+#include "transport/work_request.h"
+#include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/cq_ledger.h"
+#include "verbs_api/sanitizer/memory_ledger.h"
+#include "verbs_api/sanitizer/receive_ledger.h"
+#include "verbs_api/sanitizer/send_ledger.h"
+
+namespace urnic::verbs_api {
+
+/// How a queue pair was made.
+struct QpFacts {
+  std::string name;              ///< for people: "QP 0x1a2b3c"
+  const void* domain = nullptr;  ///< names its protection domain
+  QueueRoom sends{};
+  QueueRoom receives{};  ///< all 0 with a shared receive queue
+  bool is_all_signaled = false;
+  bool has_datagrams = false;
+  std::shared_ptr<CqLedger> send_cq;  ///< null where nothing is sent
+};
+
+/// Any thread, except where the device's locks are named.
+class QpLedger final : public nic::PostWatch {
+ public:
+  /// `memory` and `complaints` outlive it.
+  QpLedger(QpFacts facts, const MemoryLedger& memory, Complaints& complaints);
+  ~QpLedger() override;
+
+  const std::string& name() const { return facts_.name; }
+
+  void on_send(const transport::SendRequest& request, std::span<const transport::Sge> elements,
+               nic::PostStatus status) override;
+  void on_sends_aborted(std::uint32_t count) override;
+  void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
+                  nic::PostStatus status) override;
+
+  /// The program has polled a completion of it.
+  void polled(std::uint64_t wr_id, bool is_receive, bool is_success);
+  /// ibv_modify_qp() has moved it to RESET.
+  void reset();
+
+  bool uses_key(transport::Lkey key) const;
+  bool uses_address(transport::AddressHandleId address) const;
+  /// ibv_destroy_qp() is about to end it.
+  void check_destroy() const;
+
+ private:
+  void check_refused(const transport::SendRequest& request, nic::PostStatus status);
+  void check_atomic(const transport::SendRequest& request);
+
+  QpFacts facts_;
+  const MemoryLedger& memory_;
+  Complaints& complaints_;
+  mutable std::mutex mutex_;  // guards what follows
+  SendLedger sends_;
+  ReceiveLedger receives_;
+};
+
+}  // namespace urnic::verbs_api

@@ -1,0 +1,68 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// Sanitizer: tells the user what the program does wrong, once of each object, and all of it at the end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/device_ledger.h"
+#include "verbs_api/sanitizer/settings.h"
+
+namespace urnic::verbs_api {
+
+/// One for the process. Off until use(). Any thread.
+class Sanitizer final : public Complaints {
+ public:
+  Sanitizer() = default;
+  Sanitizer(const Sanitizer&) = delete;
+  Sanitizer& operator=(const Sanitizer&) = delete;
+
+  /// From now on it looks.
+  void use(const SanitizerSettings& settings);
+  bool is_on() const { return is_on_.load(std::memory_order_acquire); }
+
+  /// Of the process's device with that number; lives as long as the process.
+  DeviceLedger& device(unsigned number);
+
+  /// The program ends: writes the table, and the file, once. Returns with which exit code a program is to end
+  /// that has ended with `exit_code`.
+  int end(int exit_code);
+
+  /// Held during a fork, so that the child finds it whole. Nothing waits under it.
+  std::mutex& mutex() { return mutex_; }
+  /// In the child of a fork, with the mutex held: it does not look any more.
+  void abandon_in_child() { is_on_ = false; }
+
+ private:
+  struct Told {
+    std::uint64_t times = 0;
+    std::set<std::string> objects{};
+    std::string first{};  ///< what happened then
+  };
+
+  bool count(Finding finding, const std::string& object) override;
+  void tell(Finding finding, const std::string& object, const std::string& what) override;
+  void write_file(const std::vector<std::pair<Finding, Told>>& told) const;
+
+  std::atomic<bool> is_on_{false};
+  SanitizerSettings settings_;  // before is_on_
+  std::mutex mutex_;            // guards what follows
+  std::unordered_map<unsigned, std::unique_ptr<DeviceLedger>> devices_;
+  std::array<Told, kFindingCount> told_{};
+};
+
+/// The process's. device/process_devices.cc has it.
+Sanitizer& sanitizer();
+
+}  // namespace urnic::verbs_api
