@@ -107,7 +107,17 @@ class Usage(ClientTest):
     def test_version(self):
         process = self.start_plain("urnic", [harness.STAGE.urnic, "--version"])
         self.expect_end(process)
-        self.assertRegex(process.output(), r"^urnic \d+\.\d+\.\d+\n$")
+        self.assertRegex(process.output(), r"\Aurnic \d+\.\d+\.\d+\ncommit +\S+\nbuild .* DPDK \d")
+
+    def test_version_for_programs(self):
+        process = self.start_plain("urnic", [harness.STAGE.urnic, "--version", "--json"])
+        self.expect_end(process)
+        said = json.loads(process.output())
+        plain = self.start_plain("urnic", [harness.STAGE.urnic, "--version"])
+        self.expect_end(plain)
+        self.assertEqual(f"urnic {said['version']}", plain.output().splitlines()[0])
+        self.assertEqual(said["libibverbs"]["first"], "IBVERBS_1.0")
+        self.urnic("--json", code=USAGE, says="--version")
 
     def test_taken_address(self):
         self.occupant("first", "--ip", "10.0.0.1/24")

@@ -24,6 +24,7 @@
 #include "tools/command/console.h"
 #include "tools/command/overview.h"
 #include "tools/command/usage_error.h"
+#include "tools/command/version.h"
 
 namespace urnic::tools {
 namespace {
@@ -37,7 +38,12 @@ bool is_command(const CLI::App& app, const std::string& word) {
 int main_of(const std::vector<std::string>& arguments) {
   CLI::App app("A software RDMA NIC: programs written for libibverbs run on it, and it speaks RoCEv2.",
                "urnic");
-  app.set_version_flag("--version", "urnic " URNIC_VERSION);
+  CLI::Option* const json =
+      app.add_flag("--json")->description("With --version: one JSON object, for programs");
+  json->needs(app.set_version_flag(
+      "--version",
+      [json] { return json->count() > 0 ? json_of(this_version()).dump(2) : text_of(this_version()); },
+      "Print version, commit, build, and what this processor lets it do"));
   app.require_subcommand(1);
   app.footer("'urnic COMMAND --help' tells more, with examples.");
 

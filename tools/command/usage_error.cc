@@ -46,10 +46,11 @@ std::vector<std::string> subcommands_of(const CLI::App& command) {
   return names;
 }
 
-/// Of the command itself, and of the commands around it.
+/// Of the command itself, and of the commands around it whose options may follow it.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const CLI::App* at = &command; at != nullptr; at = at->get_parent()) {
+  for (const CLI::App* at = &command; at != nullptr;
+       at = at->get_fallthrough() ? at->get_parent() : nullptr) {
     for (const CLI::Option* option : at->get_options()) {
       const auto some = option_of(*option).names;
       names.insert(names.end(), some.begin(), some.end());
