@@ -22,7 +22,11 @@ void set_argument(CommandOption& option, const std::string& type) {
 }  // namespace
 
 CommandOption option_of(const CLI::Option& option) {
-  CommandOption result{.names = {}, .value = {}, .choices = {}, .description = option.get_description()};
+  CommandOption result{.names = {},
+                       .value = {},
+                       .choices = {},
+                       .description = option.get_description(),
+                       .is_required = option.get_required()};
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
   if (option.get_items_expected_max() > 0) set_argument(result, option.get_type_name());

@@ -15,6 +15,7 @@ struct CommandOption {
   std::string value;                 ///< what its argument is called in --help; empty for a flag
   std::vector<std::string> choices;  ///< all that the argument may be; empty if it may be more
   std::string description;
+  bool is_required = false;
 
   /// Whether the argument is the name of a file.
   bool takes_file() const { return value == "FILE"; }

@@ -63,7 +63,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);
   const DoctorCommand doctor_command(app, invocation);
-  add_documentation_commands(app);
+  const DocumentationCommands documentation_commands(app, invocation);
 
   std::vector<std::string> own(arguments.begin(), separator);
   if (arguments.empty()) {

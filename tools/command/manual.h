@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// The manual page of `urnic`, urnic(1).
+// The manual pages of `urnic` and of its commands, as man(7) wants them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,10 @@
 
 namespace urnic::tools {
 
-/// The page as man(7) wants it: every command with its options, and what --help says of it.
+/// urnic(1): the commands, and the page of each.
 std::string manual_page(const CommandLine& tool, std::string_view version);
+
+/// urnic-COMMAND(1) of one of the tool's commands: its options and commands, and what --help says of it.
+std::string manual_page(const CommandLine& tool, const CommandLine& command, std::string_view version);
 
 }  // namespace urnic::tools

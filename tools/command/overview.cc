@@ -27,7 +27,7 @@ Commands:
   learning             lab, sheet
   your shell           completion, manual
 
-Every command has examples: urnic COMMAND --help. All of it: urnic manual | man -l -
+Every command has examples: urnic COMMAND --help. Its page: urnic manual COMMAND | man -l -
 )";
 
 /// A line about the pages that are installed beside the program; empty in a build.

@@ -42,44 +42,9 @@ struct NicEnvironment {
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 };
 
-/// Reads the environment of this process, for each of its devices:
-///
-///   URNIC_IP=A.B.C.D/LEN   IPv4 address, GID 1     default: on a wire 10.77.0.1/24 and .2; on a
-///                                                   fabric of the network that this has drawn;
-///                                                   over UDP always the host's
-///   URNIC_IP6=ADDRESS/LEN  IPv6 address, GID 2     default: none
-///   URNIC_MAC=M            hardware address        default: made from the address
-///   URNIC_MTU=N            largest IP packet       default: 4200, or the interface's or fabric's if less;
-///                                                with the host's addresses 4200, and each way's by its route
-///   URNIC_VLAN=N           VLAN of every frame     default: none, frames have no tag
-///   URNIC_PORT=SPEC        see nic::PortSpec       default: fabric
-///   URNIC_DEVICES=N        devices of the process  default: 1; with the port host,each one for each
-///                                                   interface of the host
-///   URNIC_PCAP=FILE        records every frame     default: records nothing
-///   URNIC_RECORD=FILE      the same, with notes    default: records nothing
-///   URNIC_FAULT=SPEC       see drivers/fault and   default: none
-///                          verbs_api/fault
-///   URNIC_ICRC=wires|always  what packets have an  default: wires, but those between two NICs that share
-///                          ICRC                    memory only if one records them, or has faults
-///   URNIC_CC=SPEC          see nic/congestion      default: none, sends as fast as it can
-///   URNIC_RECOVERY=MODE    what is offered to      default: go-back-n; the other one is
-///                          reliable connections    selective-repeat
-///   URNIC_SEED=N           of everything drawn     default: random
-///   URNIC_PROGRESS=MODE    hybrid or thread        default: hybrid
-///   URNIC_CPUS=LIST        processors of the       default: those that the process had when it
-///                          NIC's threads: 0-3,8    started, wherever its own threads are pinned
-///   URNIC_MW_TYPE_2=2A|2B  what type 2 windows are default: 2B
-///   URNIC_VERBOSE=1        says what happens       default: 0
-///   URNIC_EXPLAIN=1        says why things fail    default: 0
-///   URNIC_SANITIZER=SPEC   looks for mistakes,     default: does not look
-///                          see verbs_api/sanitizer
-///   URNIC_PATHS=FOLDER     shows the device's      default: outside
-///                          files, see tools/runtime/paths
-///   URNIC_LEASE_FD=N       inside `urnic run`      default: outside
-///   URNIC_RUN=N            see kRunVariable        default: outside
-///   URNIC_CHOSEN=LIST      see kChosenVariable     default: nothing
-///
-/// Of device N a variable is NAME_N, or NAME where that is not set (class Variables).
+/// Reads the environment of this process, for each of its devices. variable_table.cc lists the variables,
+/// with what holds without them. Of device N a variable is NAME_N, or NAME where that is not set (class
+/// Variables).
 ///
 /// Inside `urnic run` the first process that reads its environment is the NIC that the run made. Each further
 /// one is a NIC of its own: it makes its own choice of what the user left open, and records in FILE.PROCESS.

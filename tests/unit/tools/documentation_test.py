@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""The completions and the manual page that `urnic` prints, in the shells that are installed here.
+"""The completions and manual pages that `urnic` prints, in the shells and readers that are installed here.
 
     documentation_test.py URNIC
 """
@@ -13,6 +13,7 @@ import tempfile
 import unittest
 
 URNIC = sys.argv.pop(1)
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 COMMANDS = (
     "run",
     "fabric",
@@ -25,9 +26,13 @@ COMMANDS = (
     "sim",
     "stat",
     "doctor",
+    "explain",
     "completion",
     "manual",
 )
+
+# Only `urnic run` itself sets these.
+SET_BY_RUN = {"URNIC_PATHS", "URNIC_LEASE_FD", "URNIC_RUN", "URNIC_CHOSEN"}
 
 # What is typed, and some of what must be offered.
 ROWS = (
@@ -37,6 +42,7 @@ ROWS = (
     ("urnic host st", ("status", "stop")),
     ("urnic replay --side re", ("requester", "responder")),
     ("urnic completion z", ("zsh",)),
+    ("urnic manual do", ("doctor",)),
     ("urnic sim --sha", ("--shard",)),
 )
 
@@ -50,6 +56,11 @@ def say(*words, **options):
 
 def options_of(command):
     return set(re.findall(r"^ +(?:-\w,)?(--[\w-]+)", say(URNIC, command, "--help"), re.MULTILINE))
+
+
+def plain(page):
+    """A page's source with the dashes that people type."""
+    return page.replace("\\-", "-")
 
 
 class Documentation(unittest.TestCase):
@@ -92,21 +103,93 @@ class Documentation(unittest.TestCase):
         say("zsh", "-n", self.script("zsh"))
 
     def test_each_option_is_completed_and_in_the_manual(self):
-        page = say(URNIC, "manual").replace("\\-", "-")
         scripts = {shell: say(URNIC, "completion", shell) for shell in ("bash", "zsh", "fish")}
         for command in COMMANDS:
-            self.assertIn(f".SS urnic {command}\n", page)
+            page = plain(say(URNIC, "manual", command))
             for option in options_of(command):
-                self.assertIn(option, page)
+                self.assertIn(f"\\fB{option}\\fR", page)
                 self.assertIn(option, scripts["bash"])
                 self.assertIn(option, scripts["zsh"])
                 self.assertIn(f"-l {option[2:]}", scripts["fish"])
 
-    def test_the_manual_is_a_page_without_mistakes(self):
+    def pages(self):
+        """Name and text of each page that packages install."""
+        folder = self.folder / "man1"
+        say(URNIC, "manual", "--all", folder)
+        return {path.name: path.read_text() for path in folder.iterdir()}
+
+    def test_each_command_has_a_page_and_each_page_names_the_others(self):
+        pages = self.pages()
+        self.assertEqual({"urnic.1"} | {f"urnic-{command}.1" for command in COMMANDS}, set(pages))
+        self.assertEqual(pages["urnic.1"], say(URNIC, "manual"))
+        for command in COMMANDS:
+            self.assertEqual(pages[f"urnic-{command}.1"], say(URNIC, "manual", command))
+        for name, page in pages.items():
+            see_also = plain(page).partition(".SH SEE ALSO\n")[2]
+            others = {other.removesuffix(".1") for other in pages} - {name.removesuffix(".1")}
+            self.assertEqual(others, set(re.findall(r"\\fB(urnic[\w-]*)\\fR\(1\)", see_also)), name)
+
+    def test_each_page_has_the_sections_that_readers_expect(self):
+        for name, page in self.pages().items():
+            sections = re.findall(r"^\.SH (.+)$", page, re.MULTILINE)
+            self.assertEqual(sections[:3], ["NAME", "SYNOPSIS", "DESCRIPTION"], name)
+            self.assertIn("OPTIONS", sections, name)
+            self.assertIn("EXAMPLES", sections, name)
+            self.assertEqual(sections[-1], "SEE ALSO", name)
+            self.assertEqual(len(sections), len(set(sections)), name)
+            if name not in ("urnic.1", "urnic-sim.1", "urnic-completion.1"):
+                self.assertIn("EXIT STATUS", sections, name)
+
+    def test_synopses_are_what_people_type(self):
+        for command, lines in (
+            ("run", ["urnic run [OPTIONS] -- PROGRAM ARGUMENTS..."]),
+            ("host", ["urnic host status [OPTIONS]", "urnic host stop [OPTIONS]"]),
+            ("completion", ["urnic completion [OPTIONS] SHELL"]),
+        ):
+            page = plain(say(URNIC, "manual", command))
+            synopsis = page.partition(".SH SYNOPSIS\n")[2].partition(".SH")[0]
+            self.assertEqual(re.findall(r"^\.B (.+)$", synopsis, re.MULTILINE), lines)
+        self.assertIn("urnic fabric link [OPTIONS] ADDRESS down|up\n", plain(say(URNIC, "manual", "fabric")))
+
+    def test_the_manual_of_run_has_each_variable_that_the_sources_read(self):
+        page = plain(say(URNIC, "manual", "run")).partition(".SH ENVIRONMENT\n")[2]
+        documented = set(re.findall(r"\\fB(URNIC_\w+)\\fR=", page))
+        read = set()
+        for path in (ROOT / "verbs_api").rglob("*.[ch]*"):
+            if path.name != "variable_table.cc":
+                read |= set(re.findall(r'"(URNIC_[A-Z0-9_]+)"', path.read_text()))
+        self.assertEqual(read - SET_BY_RUN, documented)
+        self.assertLessEqual(SET_BY_RUN, read)
+
+    def test_an_unknown_page_is_refused(self):
+        result = subprocess.run([URNIC, "manual", "nothing"], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertRegex(result.stderr, r"\Aurnic: .*nothing.*\n\Z")
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        result = subprocess.run([URNIC, "manual", "--all", blocked], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn(str(blocked), result.stderr)
+
+    def test_the_pages_have_no_mistakes(self):
         if not shutil.which("groff"):
             self.skipTest("groff is not installed")
-        page = say("groff", "-man", "-Tascii", "-ww", input=say(URNIC, "manual"))
-        self.assertIn("urnic run -- ibv_rc_pingpong", re.sub(r"\x1b\[[\d;]*m|.\x08", "", page))
+        for name, page in self.pages().items():
+            for device in ("ascii", "utf8"):
+                say("groff", "-man", f"-T{device}", "-ww", input=page)  # a warning is a failure
+        page = say("groff", "-man", "-Tascii", "-ww", input=say(URNIC, "manual", "run"))
+        shown = re.sub(r"\x1b\[[\d;]*m|.\x08", "", page)
+        self.assertIn("urnic run -- ibv_rc_pingpong", shown)
+        self.assertIn("'urnic doctor'", shown)  # a quote of groff's own is no apostrophe
+
+    def test_whatis_can_read_each_name(self):
+        if not shutil.which("lexgrog"):
+            self.skipTest("man-db is not installed")
+        for name, page in self.pages().items():
+            path = self.folder / name
+            path.write_text(page)
+            said = say("lexgrog", path)
+            self.assertRegex(said, rf': "{name.removesuffix(".1")} - [a-z]', name)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ ROWS = (
     ("chek x.pcap", USAGE, ("there is no command 'chek'; near it: check",)),
     ("ls -l", USAGE, ("there is no command 'ls'", "urnic run -- ls -l")),
     ("-x", USAGE, ("there is no option '-x'", "urnic --help")),
+    ("--json", USAGE, ("--json requires --version", "urnic --help")),
     ("-- true", USAGE, ("write a command before '--'", "urnic run -- PROGRAM")),
     ("run", USAGE, ("run: which program?", "for example: urnic run -- ")),
     ("run --", USAGE, ("run: which program?", "for example: urnic run -- ")),
@@ -100,6 +101,9 @@ ROWS = (
         USAGE,
         ("cannot read no-such-file", "; urnic has the workloads deadlock, incast"),
     ),
+    ("sheet --version", USAGE, ("sheet: there is no option '--version' (see",)),
+    ("explain --jsn", USAGE, ("explain: there is no option '--jsn' (see",)),
+    ("manual nothing", USAGE, ("manual: command: nothing not in {run,", "urnic manual --help")),
     ("completion", USAGE, ("completion: bash|zsh|fish is missing; write: urnic completion bash|zsh|fish",)),
     ("completion tcsh", USAGE, ("completion: shell: tcsh not in {bash,zsh,fish}",)),
 )

@@ -4,11 +4,23 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/command/command.h"
 
 namespace urnic::tools {
 
-/// Adds both commands to `app`, which they describe with everything that is added later, and which outlives
-/// the parse.
-void add_documentation_commands(CLI::App& app);
+/// Adds both commands to `app`, whose other commands are there already and which outlives the parse, and
+/// holds their options while the parser fills them in.
+class DocumentationCommands {
+ public:
+  DocumentationCommands(CLI::App& app, Invocation& invocation);
+  DocumentationCommands(const DocumentationCommands&) = delete;
+  DocumentationCommands& operator=(const DocumentationCommands&) = delete;
+
+ private:
+  std::string command_;
+  std::string folder_;
+};
 
 }  // namespace urnic::tools
