@@ -19,11 +19,12 @@ echo "$PRETTY_NAME, rdma-core $(dpkg-query -W -f '${Version}' libibverbs1), glib
 package=$(ls /mnt/urnic_*_"$(dpkg --print-architecture)".deb)
 apt-get install -y -qq "$package" >/tmp/apt 2>&1 || fail "$(tail -5 /tmp/apt)"
 use /usr/bin/urnic
-for page in /usr/share/man/man1/urnic.1 /usr/share/bash-completion/completions/urnic /usr/share/zsh/vendor-completions/_urnic \
-  /usr/share/fish/vendor_completions.d/urnic.fish; do
-  [ -s $page ] || fail "the package has no $page"
+for file in bash-completion/completions/urnic zsh/vendor-completions/_urnic fish/vendor_completions.d/urnic.fish \
+  doc/urnic/README.md doc/urnic/copyright doc/urnic/changelog.gz; do
+  [ -s /usr/share/$file ] || fail "the package has no /usr/share/$file"
 done
-man -l /usr/share/man/man1/urnic.1 | grep -q "urnic run" || fail "the manual page cannot be read"
+gzip -t /usr/share/doc/urnic/changelog.gz || fail "the changelog cannot be read"
+sh tests/packages/read_manual.sh
 dpkg -L urnic | sort >/tmp/files
 apt-get purge -y -qq urnic >/tmp/apt 2>&1 || fail "$(tail -5 /tmp/apt)"
 while read -r path; do

@@ -39,7 +39,12 @@ def test_labs_and_pages_are_there():
 
 def test_manual_and_completions_are_where_shells_look():
     share = pathlib.Path(sys.prefix, "share")
-    for page in ("man/man1/urnic.1", "bash-completion/completions/urnic", "zsh/vendor-completions/_urnic"):
+    for page in (
+        "man/man1/urnic.1",
+        "man/man1/urnic-run.1",
+        "bash-completion/completions/urnic",
+        "zsh/vendor-completions/_urnic",
+    ):
         assert (share / page).stat().st_size > 0
 
 
