@@ -3,7 +3,7 @@
 """Packages of urnic (tools/package) in clean roots of several distributions: installed, used as a user would,
 and removed.
 
-    try_packages.py [SUITE...]        bookworm, trixie and forky by default
+    try_packages.py [--packages FOLDER] [SUITE...]        bookworm, trixie and forky by default
 
 Needs root, and apt's mirror. Ends with 'N passed, N failed, N skipped'.
 """
@@ -14,6 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "build/packages"
+KINDS = ("*.deb", "*-linux-*.tar.gz", "*.whl")
 SUITES = ("bookworm", "trixie", "forky")
 
 
@@ -22,10 +23,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", default=SUITES)
-    suites = parser.parse_args().suites
-    if any(len(list(PACKAGES.glob(pattern))) != 1 for pattern in ("*.deb", "*.tar.gz", "*.whl")):
+    parser.add_argument(
+        "--packages", type=pathlib.Path, default=PACKAGES, metavar="FOLDER", help="where they are"
+    )
+    options = parser.parse_args()
+    suites, packages = options.suites, options.packages.resolve()
+    if any(len(list(packages.glob(pattern))) != 1 for pattern in KINDS):
         sys.exit(
-            f"one package of each kind is wanted in {PACKAGES.relative_to(ROOT)}: delete what is there and run tools/package"
+            f"one package of each kind is wanted in {packages}: delete what is there and run tools/package"
         )
     failed = 0
     for suite in suites:
@@ -33,7 +38,7 @@ def main():
             ROOT / "tools/development/platforms/on",
             "--clean",
             "--show",
-            PACKAGES,
+            packages,
             suite,
             "sh",
             "tests/packages/use.sh",

@@ -35,7 +35,7 @@ echo "  the .deb was installed, used and removed"
 
 folder="/home/tester/a folder"
 mkdir "$folder"
-tar -C "$folder" -xf /mnt/urnic-*.tar.gz
+tar -C "$folder" -xf /mnt/urnic-*-linux-*.tar.gz
 use "$folder"/urnic-*/bin/urnic
 rm -r "$folder"
 pkill -u tester || true

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 
+from releasing import version as releasing
 from testing.log import LOGS, ROOT
 from testing.outcome import Outcome, counted, yes_or_no
 from testing.programs import ASAN, BUILDS, JOBS, RELEASE, build, ctest
@@ -252,10 +253,22 @@ def elsewhere(log, *command):
 
 
 def stage_install(log, full):
-    """Packages of what is built here, in clean roots of several distributions."""
-    if not log.run("tools/package"):
-        return Outcome(failed=1)
-    return elsewhere(log, sys.executable, "tests/packages/try_packages.py")
+    """A release as far as it can be made on any commit; then its packages in clean roots of several
+    distributions, and its image in containers. Only root can make those."""
+    release = ["tools/development/release", "--dry-run", "--between-releases", "--without-tests"]
+    is_root = os.geteuid() == 0
+    made = log.run(*release, *([] if is_root else ["--without-image"]))
+    if not made or not is_root:
+        log.write(
+            "" if is_root else "skipped: only root can make clean roots: tests/packages/try_packages.py\n"
+        )
+        return counted(made, CLIENTS_SAY, log)
+    images = list(releasing.folder().glob("*.oci.tar"))
+    tried = [
+        log.run(sys.executable, "tests/packages/try_packages.py", "--packages", releasing.folder()),
+        log.run(sys.executable, "tests/packages/try_image.py", "--image", *images),
+    ]
+    return counted(all(tried), CLIENTS_SAY, log)
 
 
 def stage_trixie(log, full):
