@@ -84,8 +84,7 @@ ReplayCommand::ReplayCommand(CLI::App& app, Invocation& invocation) {
   command->add_flag("--ladder", ladder_, "Draw what is equal, too");
   command->add_flag("--memory-changes", memory_changes_,
                     "The responder's program changed what peers wrote: believe what READs and atomics found");
-  command->add_flag("--deviations,--freedoms", deviations_,
-                    "List where two implementations may differ and leave");
+  command->add_flag("--deviations", deviations_, "List where two implementations may differ and leave");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
