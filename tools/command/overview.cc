@@ -24,7 +24,7 @@ Commands:
   programs on a NIC    run, stat, fabric, host, doctor
   their packets        view, check, replay
   networks to try      sim
-  learning             lab, sheet
+  learning             lab, sheet, explain
   your shell           completion, manual
 
 Every command has examples: urnic COMMAND --help. Its page: urnic manual COMMAND | man -l -
