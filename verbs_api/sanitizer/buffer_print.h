@@ -26,7 +26,7 @@ class BufferPrint {
 
   BufferPrint(const std::byte* memory, std::size_t bytes, const nic::WriteLog& log);
 
-  /// Whether something else than the NIC has changed the buffer; where the NIC has written, nobody knows.
+  /// What something else than the NIC has changed. Where the NIC has written, that is not known: nothing.
   std::optional<Change> change(const nic::WriteLog& log) const;
 
  private:

@@ -24,7 +24,7 @@ struct RegisteredMemory {
   std::uint64_t length = 0;           ///< bytes
   const void* domain = nullptr;       ///< names the protection domain
   bool is_writable = false;           ///< IBV_ACCESS_LOCAL_WRITE
-  const std::byte* memory = nullptr;  ///< its first byte in the process; null: nobody may look there
+  const std::byte* memory = nullptr;  ///< its first byte in the process; null: it must not be read
   bool has_bounds = true;             ///< not so of a null region, and of one that is the whole address space
 };
 
@@ -50,7 +50,7 @@ class MemoryLedger {
   /// Counts what the NIC writes.
   nic::WriteLog& writes() { return writes_; }
   const nic::WriteLog& writes() const { return writes_; }
-  /// What the buffers have in them now; elements that nobody may look at have no print.
+  /// What the buffers have in them now; elements whose memory must not be read have no print.
   std::vector<BufferPrint> prints(std::span<const transport::Sge> elements) const;
 
  private:

@@ -104,7 +104,7 @@ void SendLedger::check_fence(const Record& record) {
 
 void SendLedger::check_buffers(const Record& record) {
   const bool has_received = record.receives_polled != receives_polled_;
-  // A NIC does not send a datagram again, so an answer proves that it has read the buffer. UCX relies on that.
+  // A NIC does not send a datagram again, so an answer proves that it has read the buffer. UCX relies on it.
   const bool is_datagram = record.address != transport::AddressHandleId{};
   if (is_datagram && has_received) return;
   for (const BufferPrint& print : record.prints) {
@@ -112,8 +112,8 @@ void SendLedger::check_buffers(const Record& record) {
     if (!change) continue;
     return complaints_.complain(Finding::kBufferChangedBeforeCompletion, name_, [&] {
       return fmt::format(
-          "among bytes {} to {} of the buffer of wr_id {} ({}) some have changed between its post and the poll of "
-          "its completion{}",
+          "among bytes {} to {} of the buffer of wr_id {} ({}) some have changed between its post and the "
+          "poll of its completion{}",
           change->from, change->to - 1, record.wr_id, name_of(record.operation),
           has_received
               ? "; a receive was polled meanwhile, but the peer's answer does not say that the NIC is "
