@@ -38,11 +38,11 @@ bool is_command(const CLI::App& app, const std::string& word) {
 int main_of(const std::vector<std::string>& arguments) {
   CLI::App app("A software RDMA NIC: programs written for libibverbs run on it, and it speaks RoCEv2.",
                "urnic");
-  CLI::Option* const json =
+  CLI::Option* const as_json =
       app.add_flag("--json")->description("With --version: one JSON object, for programs");
-  json->needs(app.set_version_flag(
+  as_json->needs(app.set_version_flag(
       "--version",
-      [json] { return json->count() > 0 ? json_of(this_version()).dump(2) : text_of(this_version()); },
+      [as_json] { return as_json->count() > 0 ? json_of(this_version()).dump(2) : text_of(this_version()); },
       "Print version, commit, build, and what this processor lets it do"));
   app.require_subcommand(1);
   app.footer("'urnic COMMAND --help' tells more, with examples.");
