@@ -15,6 +15,7 @@
 #include <optional>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "nic/host/status_socket.h"
 #include "tools/inspection/stat/snapshot_reader.h"
@@ -75,6 +76,12 @@ struct Answer {
   Result<std::string, Error> text;
 };
 
+// A temporary Answer in its place makes g++ 12 warn, without a reason, that parts of it are not set.
+Answer no_answer(std::int64_t pid, Error why) {
+  Answer answer{.pid = pid, .text = std::move(why)};
+  return answer;
+}
+
 /// Nothing when the process has ended.
 std::optional<Answer> ask(const nic::StatusFolder& folder, const std::string& name,
                           std::string_view request) {
@@ -82,14 +89,14 @@ std::optional<Answer> ask(const nic::StatusFolder& folder, const std::string& na
   const sockaddr_un address = folder.address_of(name);
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ENOENT || errno == ECONNREFUSED) return std::nullopt;
-    return Answer{.text = system_error()};
+    return no_answer(0, system_error());
   }
   const auto peer = nic::peer_of(socket.get());
   if (!peer || peer->uid != geteuid()) {
-    return Answer{.text = Error{.code = EPERM, .message = "it is another user's"}};
+    return no_answer(0, {.code = EPERM, .message = "it is another user's"});
   }
   if (send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {
-    return Answer{.pid = peer->pid, .text = system_error()};
+    return no_answer(peer->pid, system_error());
   }
   shutdown(socket.get(), SHUT_WR);
   Answer answer{.pid = peer->pid, .text = read_to_end(socket.get())};
