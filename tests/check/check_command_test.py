@@ -50,6 +50,17 @@ class CheckCommand(unittest.TestCase):
         content[-1] ^= 1
         return self.write(content)
 
+    def cut(self, content, length):
+        """A capture of which each frame has so many bytes at most, as with tcpdump -s."""
+        frames, at = [content[:24]], 24
+        while at < len(content):
+            time, kept, whole = content[at : at + 8], content[at + 8 : at + 12], content[at + 12 : at + 16]
+            bytes_kept = int.from_bytes(kept, "little")
+            frame = content[at + 16 : at + 16 + bytes_kept][:length]
+            frames.append(time + len(frame).to_bytes(4, "little") + whole + frame)
+            at += 16 + bytes_kept
+        return b"".join(frames)
+
     def write(self, content, name="capture.pcap"):
         path = pathlib.Path(self.folder.name, name)
         path.write_bytes(content)
@@ -65,6 +76,21 @@ class CheckCommand(unittest.TestCase):
         result = check(self.spoilt())
         self.assertEqual(result.returncode, 1)
         self.assertIn("icrc frame 4: expected ", result.stdout)
+
+    def test_leaves_with_3_where_there_is_nothing_to_judge(self):
+        header = pathlib.Path(fixture("vs_tos")).read_bytes()[:24]
+        for path in (fixture("arp_nd_linux"), self.write(header)):
+            result = check(path)
+            self.assertEqual(result.returncode, 3, path)
+            self.assertIn("verdict: nothing to judge", result.stdout)
+            (report,) = json.loads(check("--json", path).stdout)
+            self.assertEqual((report["verdict"], report["roce_v2"]), ("nothing to judge", 0))
+
+    def test_frames_whose_headers_are_cut_break_no_rule(self):
+        for name in ("vs_rnr", "vs_loss_both", "srq_pingpong"):
+            result = check(self.write(self.cut(pathlib.Path(fixture(name)).read_bytes(), 64)))
+            self.assertEqual(result.returncode, 0, result.stdout)
+            self.assertIn("frame-cut", result.stdout)
 
     def test_leaves_with_2_when_a_file_is_damaged_and_still_reports_what_it_read(self):
         content = pathlib.Path(fixture("vs_tos")).read_bytes()

@@ -285,12 +285,38 @@ class Labs(ClientTest):
         self.assertIn("vault.c, GAP 1", second.stdout)
         self.assertEqual(second.returncode, NOT_PASSED)
 
+    def page_of(self, number):
+        return {"README.md": (source(number) / "README.md").read_text()}
+
+    def test_say_that_another_user_has_the_port(self):
+        """Lab 3 sends packets to UDP port 4791 of the host, and would blame the student."""
+        if not harness.STAGE.is_root:
+            self.skipTest("needs root: a program of another user")
+        self.require("make", "gcc")
+        bind = "\n".join(
+            [
+                "import socket, time",
+                "taken = socket.socket(type=socket.SOCK_DGRAM)",
+                "taken.bind(('', 4791))",
+                "print('here', flush=True)",
+                "time.sleep(100)",
+            ]
+        )
+        holder = self.start_plain("holder", [*self.inside, "python3", "-c", bind], privileged=True)
+        if not harness.wait_until(lambda: "here" in holder.output(), 10):
+            self.fail_with("the port is not taken", holder)
+        result = self.lab(3, "--check", "--solution")
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        self.assertIn("another user's program has UDP port 4791", result.stderr)
+
     def test_refuse_wrong_usage_in_one_line(self):
         for words, says in (
             (["77"], "there is no lab 77"),
             (["1", "--json"], "--check"),
             (["1", "--solution", "--folder", str(self.folder)], "is there already"),
             (["one"], "one"),
+            (["1", "--check", "--folder", "absent"], "absent is not there"),
+            (["3", "--check", "--folder", str(self.students_folder(1, self.page_of(1)))], "has another lab"),
         ):
             with self.subTest(words=words):
                 result = self.lab(*words)

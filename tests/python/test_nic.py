@@ -22,10 +22,23 @@ def test_every_option_of_urnic_run_has_a_name_here_and_no_other():
 
 
 def test_a_command_is_for_subprocess():
-    words = urnic.command(["ibv_devices"], port="fabric", mtu=1500, explain=True, verbose=False)
+    words = urnic.command(
+        ["ibv_devices"], port="fabric", mtu=1500, sanitize="stacks=0", explain=True, verbose=False
+    )
     binary, *rest = words
     assert pathlib.Path(binary) == urnic.binary()
-    assert rest == ["run", "--port", "fabric", "--mtu", "1500", "--explain", "--", "ibv_devices"]
+    assert rest == [
+        "run",
+        "--port",
+        "fabric",
+        "--mtu",
+        "1500",
+        "--sanitize",
+        "stacks=0",
+        "--explain",
+        "--",
+        "ibv_devices",
+    ]
     assert "urnic0" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 

@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 #include <string_view>
+#include <utility>
 
 extern char** environ;
 
@@ -81,16 +81,25 @@ std::string read_all(int descriptor) {
   return text;
 }
 
-/// What addr2line says of one address of one file, in a line, or nothing.
-std::optional<std::string> ask_addr2line(const Frame& frame) {
+/// "main at mistakes.c:12" of " (inlined by) main at mistakes.c:12 (discriminator 3)".
+std::string cleaned(std::string line) {
+  constexpr std::string_view kInlined = " (inlined by) ";
+  if (line.starts_with(kInlined)) line.erase(0, kInlined.size());
+  if (const auto end = line.find(" (discriminator"); end != std::string::npos) line.erase(end);
+  return line;
+}
+
+/// What addr2line says of one address of one file: a line for each function that was inlined there, the
+/// innermost first, and one for the function itself. Empty: it knows nothing.
+std::vector<std::string> ask_addr2line(const Frame& frame) {
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::string address = fmt::format("{:#x}", file_address(frame));
-  const char* const words[] = {"addr2line",     "-C",   "-f", "-p", "-e", frame.module.dli_fname,
+  const char* const words[] = {"addr2line",     "-C",   "-f", "-i", "-p", "-e", frame.module.dli_fname,
                                address.c_str(), nullptr};
   std::vector<char*> environment = plain_environment();
   pid_t child = 0;
@@ -101,9 +110,18 @@ std::optional<std::string> ask_addr2line(const Frame& frame) {
   std::string text = error == 0 ? read_all(ends[0]) : "";
   ::close(ends[0]);
   if (error == 0) waitpid(child, nullptr, 0);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (text.empty() || text.find("??:") != std::string::npos) return std::nullopt;
-  return text;
+  if (text.find("??:") != std::string::npos) return {};
+  std::vector<std::string> lines;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
+    lines.push_back(cleaned(text.substr(0, end)));
+    text.erase(0, end + 1);
+  }
+  return lines;
+}
+
+/// A verb that a header defines, as a part of the program: its caller is of interest.
+bool is_verb(std::string_view line) {
+  return line.starts_with("ibv_") || line.starts_with("rdma_");
 }
 
 }  // namespace
@@ -111,8 +129,14 @@ std::optional<std::string> ask_addr2line(const Frame& frame) {
 std::vector<std::string> program_calls() {
   std::vector<std::string> lines;
   for (const Frame& frame : frames()) {
-    lines.push_back(ask_addr2line(frame).value_or(plain_text(frame)));
-    if (lines.back().starts_with("main ")) break;  // what follows is libc's
+    std::vector<std::string> calls = ask_addr2line(frame);
+    if (calls.empty()) calls.push_back(plain_text(frame));
+    for (std::string& call : calls) {
+      if (call.starts_with("__libc_start")) return lines;
+      const bool is_main = call.starts_with("main ");
+      if (!is_verb(call)) lines.push_back(std::move(call));
+      if (is_main) return lines;  // what follows is libc's
+    }
   }
   return lines;
 }

@@ -106,7 +106,7 @@ int Sanitizer::end(int exit_code) {
     text += fmt::format("urnic:   {:<32} {:<8} {:>10} {:>8}\n", row.name, name_of(row.level), one.times,
                         fmt::format("{}{}", one.objects.size(), is_more ? "+" : ""));
   }
-  write(text);
+  write(text + "urnic:   'urnic explain FINDING' shows wrong and right code\n");
   return has_errors && exit_code == 0 ? settings_.exit_code : exit_code;
 }
 

@@ -42,7 +42,8 @@ Of congestion, the report says how far apart CNPs are, which packets were marked
 on NIC and link: CNPs that are too near are found with --cnp-spacing only, and frames sent in spite of a pause with --link-rate only.
 Times are measured at the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
 
-Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage.)";
+Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage, 3 a file
+has no frame of RoCEv2; of several files the largest.)";
 
 /// A bar on stderr while a long file is read on a terminal.
 class ProgressBar {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/command/console.h"
+#include "tools/conformance/check/findings/rule.h"
 #include "tools/teaching/sheet/sheet_data.h"
 #include "verbs_api/fault/likeness.h"
 #include "verbs_api/sanitizer/example.h"
@@ -19,11 +20,13 @@ namespace urnic::tools {
 namespace {
 
 constexpr const char* kExplainFooter =
-    R"(NAME is a finding of the sanitizer ('urnic run --sanitize'), or the status of a completion.
+    R"(NAME is a finding of the sanitizer ('urnic run --sanitize'), a rule of 'urnic check', or the status of
+a completion.
 
   urnic explain                      lists all
   urnic explain read-without-fence   what is wrong, on which NICs it shows, and wrong and right code
-  urnic explain RETRY_EXC_ERR        what the status means, and what to look at
+  urnic explain ack-over-gap         what a finding of 'urnic check' says
+  urnic explain RETRY_EXC_ERR, or 12 what the status means, and what to look at
 
 Exit code: 0, or 2 for a name that there is not.)";
 
@@ -49,17 +52,52 @@ void print(const FindingRow& row) {
   fmt::print("\nwrong:\n\n{}\nright:\n\n{}", indented(example.wrong, "  "), indented(example.right, "  "));
 }
 
+void print(const check::RuleInfo& rule) {
+  fmt::print("{} ({} of urnic check)\n\n  meaning:  {}\n", rule.name, to_string(rule.severity), rule.meaning);
+}
+
 void print(const nlohmann::ordered_json& status) {
   fmt::print("{} ({}), the status of a completion\n\n  meaning:  {}\n  look at:  {}\n",
              status["name"].get<std::string>(), status["number"].get<unsigned>(),
              status["meaning"].get<std::string>(), status["look_at"].get<std::string>());
 }
 
+/// With IBV_WC_ or without, or by its number.
+bool is_named(const nlohmann::ordered_json& status, const std::string& name) {
+  const std::string whole = status["name"];
+  return name == whole || std::string(kStatusPrefix) + name == whole ||
+         name == std::to_string(status["number"].get<unsigned>());
+}
+
+std::vector<std::string> all_names(const nlohmann::ordered_json& statuses) {
+  std::vector<std::string> names;
+  for (const FindingRow& row : verbs_api::all_findings()) names.emplace_back(row.name);
+  for (const check::RuleInfo& rule : check::all_rules()) names.emplace_back(rule.name);
+  for (const auto& status : statuses) names.push_back(status["name"]);
+  return names;
+}
+
+void print_all(const nlohmann::ordered_json& statuses) {
+  fmt::print("Findings of urnic run --sanitize\n\n");
+  for (const FindingRow& row : verbs_api::all_findings()) {
+    fmt::print("  {:<32} {:<9} {}\n", row.name, name_of(row.level), row.rule);
+  }
+  fmt::print("\nRules of urnic check\n\n");
+  for (const check::RuleInfo& rule : check::all_rules()) {
+    fmt::print("  {:<32} {:<9} {}\n", rule.name, to_string(rule.severity), rule.meaning);
+  }
+  fmt::print("\nStatuses of completions\n\n");
+  for (const auto& status : statuses) {
+    fmt::print("  {:<32} {:<9} {}\n", status["name"].get<std::string>(), status["number"].get<unsigned>(),
+               status["meaning"].get<std::string>());
+  }
+}
+
 }  // namespace
 
 ExplainCommand::ExplainCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
-      app.add_subcommand("explain", "Say what a finding or a status means: urnic explain [NAME]");
+      app.add_subcommand("explain", "Say what a finding, a rule or a status means: urnic explain [NAME]");
   command->footer(kExplainFooter);
   command->add_option("name", name_, "What is to be explained; all names are listed without it")
       ->type_name("NAME");
@@ -68,25 +106,27 @@ ExplainCommand::ExplainCommand(CLI::App& app, Invocation& invocation) {
 
 int ExplainCommand::run() const {
   const nlohmann::ordered_json statuses = sheet::sheet_data()["statuses"];
-  std::vector<std::string> names;
-  for (const FindingRow& row : verbs_api::all_findings()) names.emplace_back(row.name);
-  for (const auto& status : statuses) names.push_back(status["name"]);
   if (name_.empty()) {
-    for (const std::string& name : names) fmt::print("{}\n", name);
+    print_all(statuses);
     return 0;
   }
   if (const auto finding = verbs_api::finding_named(name_)) {
     print(row_of(*finding));
     return 0;
   }
+  for (const check::RuleInfo& rule : check::all_rules()) {
+    if (rule.name != name_) continue;
+    print(rule);
+    return 0;
+  }
   for (const auto& status : statuses) {
-    const std::string name = status["name"];
-    if (name != name_ && name != fmt::format("{}{}", kStatusPrefix, name_)) continue;
+    if (!is_named(status, name_)) continue;
     print(status);
     return 0;
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const std::string like = verbs_api::names_like(name_, known);
+  const std::vector<std::string> names = all_names(statuses);
+  const std::string like =
+      verbs_api::names_like(name_, std::vector<std::string_view>(names.begin(), names.end()));
   complain(fmt::format("there is nothing to explain named '{}'{}; 'urnic explain' lists all names", name_,
                        like.empty() ? "" : fmt::format(" (is it {}?)", like)));
   return kExitUsage;

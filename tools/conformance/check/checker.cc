@@ -72,7 +72,10 @@ IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
     }
     findings_.add(Rule::kCutFrame, kNoFlow, {raw.number}, fmt::format("{} bytes", raw.wire_bytes),
                   fmt::format("{} bytes captured: no ICRC to check", raw.bytes.size()));
-    if (frame.ib.size() < kBthBytes) return IcrcResult::kUnknown;
+    if (frame.ib.size() < kBthBytes) {
+      findings_.set_lossy();
+      return IcrcResult::kUnknown;
+    }
   }
   const auto icrc = judge_icrc(frame);
   const bool is_damaged = icrc && !icrc->is_right();
@@ -81,6 +84,8 @@ IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
                   fmt::format("{:08x}", icrc->seen));
   }
   const Packet packet = parse_packet(frame);
+  // The models do not see it.
+  if (packet.fault == PacketFault::kCut) findings_.set_lossy();
   if (packet.fault == PacketFault::kNone) {
     follow(frame, packet, raw, is_damaged, icrc ? icrc->seen : 0);
   } else if (!is_damaged) {

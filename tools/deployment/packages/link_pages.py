@@ -18,6 +18,13 @@ COMMENT = re.compile(r"^<!-- .* -->\n", re.MULTILINE)
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
+def name_of(page):
+    """As its copy is called: each README of a folder has the folder's name."""
+    path = pathlib.PurePath(page)
+    is_of_a_folder = path.name == "README.md" and path.parent.name
+    return f"{path.parent.name.upper()}.md" if is_of_a_folder else path.name
+
+
 class Folder:
     """Where the copies go."""
 
@@ -25,7 +32,7 @@ class Folder:
         self._output = output
         self._root = root
         self._pages = pages
-        if len({pathlib.Path(page).name for page in pages}) < len(pages):
+        if len({name_of(page) for page in pages}) < len(pages):
             sys.exit(f"link_pages: two pages have the same name: {' '.join(pages)}")
 
     def add(self, page):
@@ -35,7 +42,7 @@ class Folder:
             parts += [self._linked(page, text[at : code.start()]), code[0]]
             at = code.end()
         parts.append(self._linked(page, text[at:]))
-        (self._output / pathlib.Path(page).name).write_text("".join(parts))
+        (self._output / name_of(page)).write_text("".join(parts))
 
     def _linked(self, page, text):
         return LINK.sub(lambda link: self._replacement(page, *link.groups(default="")), text)
@@ -44,7 +51,7 @@ class Folder:
         if not target or "://" in target:
             return f"{mark}[{words}]({target}{anchor})"
         path = os.path.normpath(os.path.join(os.path.dirname(page), target))
-        name = os.path.basename(path)
+        name = os.path.basename(path) if mark else name_of(path)
         if mark:
             shutil.copyfile(self._root / path, self._output / name)
         elif path not in self._pages:

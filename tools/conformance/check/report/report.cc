@@ -14,6 +14,8 @@ const char* to_string(Verdict verdict) {
       return "clean";
     case Verdict::kViolations:
       return "violations";
+    case Verdict::kNothing:
+      return "nothing to judge";
     case Verdict::kUnreadable:
       break;
   }
@@ -22,7 +24,8 @@ const char* to_string(Verdict verdict) {
 
 Verdict verdict_of(const Checker& checker, const std::string& damage) {
   if (!damage.empty()) return Verdict::kUnreadable;
-  return checker.findings().count_of(Severity::kViolation) > 0 ? Verdict::kViolations : Verdict::kClean;
+  if (checker.findings().count_of(Severity::kViolation) > 0) return Verdict::kViolations;
+  return checker.counts().roce_v2 > 0 ? Verdict::kClean : Verdict::kNothing;
 }
 
 std::vector<Pair> pairs_of(const Connections& connections) {

@@ -97,6 +97,7 @@ LAB = Lab(
         "what the ICRC covers and what not, and how to compute it",
         "what protects RoCEv2 from forged packets, and what does not",
     ),
+    needs_udp_port=True,
     picture="write",
     steps=(
         Say(

@@ -237,6 +237,7 @@ LAB = Lab(
         "why a READ can bring a value that never existed, and how a client notices",
     ),
     needs={"/usr/include/rdma/rsocket.h": "librdmacm-dev"},
+    needs_udp_port=True,
     picture="read",
     steps=(
         Say(

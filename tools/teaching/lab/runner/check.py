@@ -22,7 +22,7 @@ def check(lab, folder, urnic, with_solution, as_json, console):
             folders.fill_in(lab, own)
             return _check(lab, own, urnic, as_json, console)
     if folders.prepare(lab, folder) and not as_json:
-        console.line(f"{folder} is new: its files have gaps.")
+        console.line(f"{folder} is new: the files that it lacked have gaps.")
     return _check(lab, folder, urnic, as_json, console)
 
 

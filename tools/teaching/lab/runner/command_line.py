@@ -8,13 +8,15 @@ import shutil
 import sys
 
 from runner import folder as folders
+from runner import roce_port
 from runner.catalog import all_labs
 from runner.check import check
 from runner.console import Console
 from runner.session import Session
 
-USAGE, SOMETHING_IS_MISSING = 2, 3
+USAGE, SOMETHING_IS_MISSING, INTERRUPTED = 2, 3, 130
 NEEDS = {"make": "make", "cc": "gcc"}
+NETWORK_OF_OWN = "unshare --user --map-root-user --net sh -c 'ip link set lo up; exec bash'"
 HEADERS = ("/usr/include/infiniband/verbs.h", "/usr/local/include/infiniband/verbs.h")
 
 
@@ -41,10 +43,19 @@ def main():
             "not everything is here that this lab needs; on Debian: apt install " + " ".join(missing),
             SOMETHING_IS_MISSING,
         )
+    if lab.needs_udp_port and roce_port.is_another_users():
+        return _complain(
+            f"another user's program has UDP port {roce_port.ROCE_PORT} of this host, which this lab needs. "
+            f"Wait until it has ended, or work in a network of your own: {NETWORK_OF_OWN}",
+            SOMETHING_IS_MISSING,
+        )
     urnic = os.environ.get("URNIC") or shutil.which("urnic")
     if urnic is None:
         return _complain("start this with 'urnic lab'", SOMETHING_IS_MISSING)
     folder = pathlib.Path(options.folder) if options.folder else folders.usual(lab)
+    fault = _fault_of(folder, lab, options)
+    if fault:
+        return _complain(fault, USAGE)
     try:
         if options.solution and not options.check:
             return _solve(lab, folder)
@@ -53,6 +64,8 @@ def main():
         return Session(lab, folder, urnic, console, options.open).run(options.restart)
     except OSError as error:
         return _complain(str(error), USAGE)
+    except KeyboardInterrupt:
+        return _complain("stopped", INTERRUPTED)
 
 
 def _parser():
@@ -73,6 +86,14 @@ def _parser():
     parser.add_argument("--restart", action="store_true", help="begin with the first step again; files stay")
     parser.add_argument("--open", action="store_true", help="open the picture in a browser at the end")
     return parser
+
+
+def _fault_of(folder, lab, options):
+    """Why a student's files cannot be in this folder, or None."""
+    if options.check and options.folder and not options.solution and not folder.is_dir():
+        return f"{folder} is not there, so there is nothing to check"
+    other = folders.other_lab_in(folder, lab)
+    return f"{folder} has another lab: {other}" if other else None
 
 
 def _option_of_a_lab(options):

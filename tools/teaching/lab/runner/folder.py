@@ -18,6 +18,20 @@ def usual(lab):
     return here if here.name == name and (here / "README.md").exists() else pathlib.Path(name)
 
 
+def other_lab_in(folder, lab):
+    """The title of the lab that is there, if it is not this one; None otherwise."""
+    there, ours = (_title(place / "README.md") for place in (folder, lab.folder))
+    return there if there and there != ours else None
+
+
+def _title(page):
+    try:
+        with open(page) as file:
+            return file.readline().strip("# \n")
+    except OSError:
+        return None
+
+
 def prepare(lab, folder):
     """Copies what is not there yet. Whether the folder is new."""
     is_new = not (folder / "README.md").exists()

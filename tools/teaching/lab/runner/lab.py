@@ -103,6 +103,7 @@ class Lab:
     picture: str  # the name of the experiment that page.html shows
     # Programs and files beside the usual ones, and Debian's packages of them.
     needs: dict = dataclasses.field(default_factory=dict)
+    needs_udp_port: bool = False  # its packets go by UDP port 4791 of the host, which one user has at a time
 
     # Filled in by the catalog.
     number: int = 0
