@@ -11,6 +11,13 @@ import zipfile
 from python_package import PACKAGE, TESTS, PackageTest, must
 
 
+def without_licence(file):
+    """Its text, as a page shows it."""
+    first, _, rest = file.read_text().partition("\n")
+    assert "SPDX" in first
+    return rest
+
+
 class Package(PackageTest):
     def run_pytest(self, *words):
         options = ["-q", "-p", "no:cacheprovider", "--tb=short", "--urnic-required"]
@@ -27,7 +34,7 @@ class Package(PackageTest):
     def test_the_pages_example_is_one_that_runs(self):
         example = TESTS / "example/test_pingpong.py"
         page = (PACKAGE / "PYTHON.md").read_text()
-        self.assertIn(f"```python\n{example.read_text()}```", page)
+        self.assertIn(f"```python\n{without_licence(example)}```", page)
         self.run_pytest(example)
 
     def test_the_page_has_every_fixture_option_and_name(self):
