@@ -50,6 +50,10 @@ constexpr auto kWords = std::to_array<CauseWords>({
     {Cause::kPacketsLost, kRetriesRule,
      "the peer sees gaps: packets get lost on the way. Is a --fault set, or a link MTU too small for the "
      "path MTU?"},
+    {Cause::kPsnsDiffer,
+     "both ends agree on where the PSNs of a direction begin: the sq_psn of one is the rq_psn of the other",
+     "compare the sq_psn that this program gave to ibv_modify_qp() with the rq_psn that the peer's program "
+     "gave, and the other way round: programs tell each other before RTR"},
     {Cause::kNoReceivePosted,
      "a SEND or WRITE with immediate needs a posted receive; rnr_retry n allows n + 1 attempts, 7 any number "
      "(facts 34, 37)",
@@ -228,7 +232,11 @@ Cause cause_of_silence(const FailureReport& report) {
     if (is_found) return Cause::kNoRocePeer;
     return report.is_on_our_segment ? Cause::kNobodyHasAddress : Cause::kOtherSegment;
   }
-  if (report.history.sequence_naks > 0) return Cause::kPacketsLost;
+  const QpHistory& history = report.history;
+  const bool has_none_of_ours =
+      history.received_answers > 0 && history.foreign_answers == history.received_answers;
+  if (has_none_of_ours) return Cause::kPsnsDiffer;
+  if (history.sequence_naks > 0) return Cause::kPacketsLost;
   return Cause::kPeerFellSilent;
 }
 

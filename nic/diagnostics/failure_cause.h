@@ -19,6 +19,7 @@ enum class FailureCause : std::uint8_t {
   kNothingComesOverIp,
   kPeerFellSilent,
   kPacketsLost,
+  kPsnsDiffer,
   // The peer refuses:
   kNoReceivePosted,
   kPeerRefusedAccess,

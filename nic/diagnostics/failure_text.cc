@@ -237,6 +237,11 @@ std::string silence_why(const FailureReport& report, FailureCause cause) {
           "no RoCE packet for this queue pair ever came from {}, and whether a host has that address only "
           "this host's network knows",
           address);
+    case FailureCause::kPsnsDiffer:
+      return fmt::format(
+          "the peer answers with PSN {}, and this queue pair has sent nothing but PSN {} to {}",
+          report.history.foreign_psn.value(), report.history.first_request.value(),
+          report.history.last_request.value());
     case FailureCause::kPacketsLost:
       return fmt::format("the peer said {} times that packets are missing, and repeating them did not help",
                          report.history.sequence_naks);

@@ -74,6 +74,10 @@ class QpHistory {
 
   std::uint64_t received = 0;          ///< packets, ever
   std::uint64_t received_answers = 0;  ///< acknowledgements, NAKs and responses among them
+  std::uint64_t foreign_answers = 0;   ///< among those, for a PSN that no request had
+  transport::Psn foreign_psn{};        ///< of the last of these
+  transport::Psn first_request{};      ///< the PSN that requests begin with
+  transport::Psn last_request{};       ///< the latest PSN of one that was sent
   transport::Time last_received{};
   std::uint32_t rnr_naks = 0;       ///< since the last acknowledgement or response
   transport::Time first_rnr_nak{};  ///< of those

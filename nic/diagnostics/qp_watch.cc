@@ -72,6 +72,7 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
                 .opcode = bth.opcode,
                 .psn = bth.psn,
                 .payload_bytes = static_cast<std::uint32_t>(packet.size() - header_size - bth.pad_count)});
+  if (info.is_request) note_request(bth.psn);
   const bool needs_depth = transport::response_kind_of(info.operation).has_value();
   if (!needs_depth || qp_.endpoint().config().max_reads_in_flight > 0) return;
   if (!std::exchange(has_told_of_depth_, true)) log_.add(report(FailureReport::Kind::kNoDepth));
@@ -90,6 +91,7 @@ void QpWatch::on_received(const wire::Packet& packet, Time now) {
   history_.last_received = now;
   if (packet.info->is_request) return;
   ++history_.received_answers;
+  note_answer(packet.bth.psn);
   using transport::SyndromeKind;
   const SyndromeKind kind =
       has_syndrome ? transport::kind_of(packet.aeth.syndrome) : SyndromeKind::kAcknowledge;
@@ -103,6 +105,23 @@ void QpWatch::on_received(const wire::Packet& packet, Time now) {
     history_.rnr_naks = 0;
     history_.sequence_naks = 0;
   }
+}
+
+void QpWatch::note_request(transport::Psn psn) {
+  const transport::Psn first = qp_.endpoint().config().send_psn;
+  const bool is_new_connection = history_.first_request != first;
+  if (is_new_connection || distance(history_.last_request, psn) > 0) history_.last_request = psn;
+  history_.first_request = first;
+}
+
+// The answers to a READ have PSNs that its request took without sending them: those before the next one.
+void QpWatch::note_answer(transport::Psn psn) {
+  const bool is_before = distance(history_.first_request, psn) < 0;
+  const bool is_after =
+      distance(history_.last_request, psn) > 0 && distance(qp_.endpoint().next_send_psn(), psn) >= 0;
+  if (!is_before && !is_after) return;
+  ++history_.foreign_answers;
+  history_.foreign_psn = psn;
 }
 
 void QpWatch::on_ack_timeout(std::uint8_t retries_used, Time now) {

@@ -66,6 +66,8 @@ class QpWatch final : public QpMonitor {
     bool is_receive_;
   };
 
+  void note_request(transport::Psn psn);
+  void note_answer(transport::Psn psn);
   void on_failed(const transport::Completion& completion, bool is_receive);
   FailureReport report(FailureReport::Kind kind) const;
 

@@ -32,6 +32,7 @@ struct Difference {
   std::uint8_t b_resources = 4;
   std::uint8_t depth = 4;
   std::uint8_t rnr_retry = 2;
+  std::uint32_t b_receive_psn = 100;  ///< a sends from 100 on
 };
 
 class Explanation : public ::testing::Test {
@@ -61,6 +62,7 @@ class Explanation : public ::testing::Test {
     init.access = difference.b_access;
     QpAttributes rtr = DevicePair::rtr_attributes(peer_host, peer, {.path_mtu = mtu});
     rtr.max_responder_resources = difference.b_resources;
+    if (&peer_host == &pair.a()) rtr.receive_psn = transport::Psn{difference.b_receive_psn};
     QpAttributes rts = DevicePair::rts_attributes({.ack_timeout = 10, .retry_count = 2});
     rts.rnr_retry = difference.rnr_retry;
     rts.max_reads_in_flight = difference.depth;
@@ -217,6 +219,24 @@ TEST_F(Explanation, SaysThatPacketsGetLost) {
   pair.a().post_send(1, 0, 3072);
   pair.pass(200ms);
   expect(pair.a(), Cause::kPacketsLost, {"packets are missing", "NAK PSN sequence"});
+}
+
+TEST_F(Explanation, SaysThatThePeerExpectsLaterPsns) {
+  connect({.b_receive_psn = 150});
+  pair.b().post_receive(1, 0, 64);
+  pair.a().post_send(1, 0, 64);
+  pair.pass(100ms);
+  expect(pair.a(), Cause::kPsnsDiffer,
+         {"the peer answers with PSN 149", "has sent nothing but PSN 100 to 100",
+          "the sq_psn of one is the rq_psn of the other"});
+}
+
+TEST_F(Explanation, SaysThatThePeerExpectsEarlierPsns) {
+  connect({.b_receive_psn = 50});
+  pair.b().post_receive(1, 0, 64);
+  pair.a().post_send(1, 0, 64);
+  pair.pass(100ms);
+  expect(pair.a(), Cause::kPsnsDiffer, {"the peer answers with PSN 50", "PSN 100 to 100"});
 }
 
 // --- The peer refuses ---
