@@ -359,9 +359,30 @@ std::string line_of(const QpHistoryEvent& event, const FailureReport& report) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::string_view kElementRule =
+    "an element names memory of this program by its lkey; key, bounds and rights of it are checked";
+
+/// As words_for(), but an element's memory is this program's own: no key of it is exchanged.
+CauseWords words_of(const FailureReport& report, FailureCause cause) {
+  CauseWords words = words_for(cause);
+  if (!report.bad_element || words.rule != words_for(FailureCause::kUnknownKey).rule) return words;
+  words.rule = kElementRule;
+  if (cause == FailureCause::kUnknownKey) {
+    words.advice =
+        "take the lkey of the ibv_mr that covers the element, and keep that registered until the completion";
+  } else if (cause == FailureCause::kStaleKey) {
+    words.advice = "the region was deregistered: keep it until the last request that uses it has completed";
+  }
+  return words;
+}
+
+}  // namespace
+
 std::string explain(const FailureReport& report) {
   const FailureCause cause = cause_of(report);
-  const CauseWords& words = words_for(cause);
+  const CauseWords words = words_of(report, cause);
   std::string text = fmt::format("{}{}\n", kStart, what_failed(report));
   text += fmt::format("{}why: {}\n", kIndented, why(report, cause));
   text += fmt::format("{}rule: {}\n", kIndented, words.rule);

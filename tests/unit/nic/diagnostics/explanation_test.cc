@@ -376,7 +376,9 @@ TEST_F(Explanation, SaysThatAReceiveNamesNoMemory) {
   pair.a().post_send(1, 0, 64);
   pair.pass(10ms);
   expect(pair.a(), Cause::kPeerFailed, {"remote operation error"});
-  expect(pair.b(), Cause::kUnknownKey, {"receive with wr_id 4", "element 0", "key 0x00000042"});
+  expect(pair.b(), Cause::kUnknownKey,
+         {"receive with wr_id 4", "element 0", "key 0x00000042", "memory of this program by its lkey",
+          "take the lkey of the ibv_mr"});
 }
 
 TEST_F(Explanation, SaysThatTheMemoryOfADatagramIsNotRegistered) {
