@@ -22,6 +22,7 @@
 #include "verbs_api/device/fault_injection.h"
 #include "verbs_api/device/process_devices.h"
 #include "verbs_api/fault/call_faults.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -85,6 +86,10 @@ Context* Context::import(ibv_device& device, ProcessDevice& owner, std::shared_p
   }
   ProcessDevices::instance().add(*opened);
   return opened;
+}
+
+DeviceLedger* Context::ledgers() const {
+  return sanitizer().is_on() ? &sanitizer().device(owner_.environment().number) : nullptr;
 }
 
 void Context::leave() {

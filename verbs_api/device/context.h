@@ -14,6 +14,7 @@
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/device/async_events.h"
 #include "verbs_api/device/process_device.h"
+#include "verbs_api/sanitizer/device_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -37,6 +38,8 @@ class Context : public verbs_context {
   ProcessDevice& owner() const { return owner_; }
   nic::Device& nic() const { return nic_; }
   AsyncEvents& async_events() { return async_events_; }
+  /// What the sanitizer knows of the device; null unless it looks.
+  DeviceLedger* ledgers() const;
   /// What it shares with those that import it.
   const std::shared_ptr<CommandFile>& file() const { return file_; }
 

@@ -15,7 +15,6 @@
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/access_flags.h"
 #include "verbs_api/memory/pd.h"
-#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -64,19 +63,18 @@ Result<RegistrationFlags, int> parse_registration_flags(unsigned int flags) {
 }
 
 void show_to_sanitizer(const Mr& mr) {
-  if (!sanitizer().is_on()) return;
+  DeviceLedger* const ledgers = Context::of(mr.context).ledgers();
+  if (ledgers == nullptr) return;
   const MemoryRegion& region = mr.registration->region;
   const bool can_look = region.backing == Backing::kMapped && mr.registration->device_memory == nullptr;
   const bool has_all = region.length == std::numeric_limits<std::uint64_t>::max();
-  sanitizer()
-      .device(Context::of(mr.context).owner().environment().number)
-      .add_memory(transport::Lkey{region.key},
-                  {.address = region.address,
-                   .length = region.length,
-                   .domain = mr.registration->pd.get(),
-                   .is_writable = allows(region.access, transport::Access::kLocalWrite),
-                   .memory = can_look ? region.memory : nullptr,
-                   .has_bounds = !has_all});
+  ledgers->add_memory(transport::Lkey{region.key},
+                      {.address = region.address,
+                       .length = region.length,
+                       .domain = mr.registration->pd.get(),
+                       .is_writable = allows(region.access, transport::Access::kLocalWrite),
+                       .memory = can_look ? region.memory : nullptr,
+                       .has_bounds = !has_all});
 }
 
 Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
@@ -163,7 +161,6 @@ using urnic::verbs_api::refuse;
 using urnic::verbs_api::register_dma_buf;
 using urnic::verbs_api::register_memory;
 using urnic::verbs_api::Registration;
-using urnic::verbs_api::sanitizer;
 using urnic::verbs_api::Verb;
 
 extern "C" {
@@ -195,9 +192,6 @@ int ibv_dereg_mr(ibv_mr* mr) {
   if (claim.error() != 0) return refuse(claim.error());
   Context& owner = Context::of(mr->context);
   Registration& registration = *Mr::of(mr).registration;
-  if (sanitizer().is_on()) {
-    sanitizer().device(owner.owner().environment().number).remove_memory(urnic::transport::Lkey{mr->lkey});
-  }
   if (!registration.is_registered.exchange(false)) {
     return refuse(EINVAL);  // another handle has done it; the key may be another region's now
   }
@@ -206,6 +200,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
     registration.is_registered = true;
     return refuse(explain("dereg_mr", removed.error()));
   }
+  if (auto* const ledgers = owner.ledgers()) ledgers->remove_memory(urnic::transport::Lkey{mr->lkey});
   owner.file()->mrs.remove(mr->handle, registration);
   if (registration.device_memory != nullptr) registration.device_memory->users.fetch_sub(1);
   claim.take_out();

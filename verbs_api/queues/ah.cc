@@ -16,7 +16,6 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
-#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -97,7 +96,6 @@ using urnic::verbs_api::objects;
 using urnic::verbs_api::or_out_of_memory;
 using urnic::verbs_api::origin_of;
 using urnic::verbs_api::refuse;
-using urnic::verbs_api::sanitizer;
 using urnic::verbs_api::Verb;
 
 extern "C" {
@@ -127,9 +125,7 @@ int ibv_destroy_ah(ibv_ah* ah) {
   if (const int error = injected_error(Verb::kDestroyAh); error != 0) return refuse(error);
   ObjectClaim claim(ah);
   if (claim.error() != 0) return refuse(claim.error());
-  if (sanitizer().is_on()) {
-    sanitizer().device(Context::of(ah->context).owner().environment().number).check_destroy(Ah::of(ah).id());
-  }
+  if (const auto* const ledgers = Context::of(ah->context).ledgers()) ledgers->check_destroy(Ah::of(ah).id());
   Ah::of(ah).end();
   claim.take_out();
   delete &Ah::of(ah);

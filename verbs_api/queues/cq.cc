@@ -74,8 +74,8 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     if (!inner) return fail(explain("create_cq", inner.error()));
     created->inner = std::move(inner).value();
     created->cqe = static_cast<int>(created->inner->capacity());
-    if (sanitizer().is_on()) {
-      created->ledgers = &sanitizer().device(owner.owner().environment().number);
+    created->ledgers = owner.ledgers();
+    if (created->ledgers != nullptr) {
       created->ledger =
           std::make_shared<CqLedger>(fmt::format("CQ {}", created->handle), capacity, sanitizer());
     }

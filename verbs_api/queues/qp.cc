@@ -145,15 +145,11 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
       .hears_itself = (init_attr.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) == 0};
 }
 
-DeviceLedger& ledgers_of(const Qp& qp) {
-  return sanitizer().device(Context::of(qp.qp_base.context).owner().environment().number);
-}
-
 /// For the sanitizer, if it looks: by what the program has requested of it.
 void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
-  if (!sanitizer().is_on()) return;
+  DeviceLedger* const ledgers = Context::of(qp.qp_base.context).ledgers();
+  if (ledgers == nullptr) return;
   const auto& made = qp.inner->attributes();
-  DeviceLedger& ledgers = ledgers_of(qp);
   qp.ledger = std::make_shared<QpLedger>(
       QpFacts{.name = fmt::format("QP {:#x}", qp.qp_base.qp_num),
               .domain = made.pd,
@@ -162,9 +158,9 @@ void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
               .is_all_signaled = made.all_signaled,
               .has_datagrams = made.type == nic::QpType::kUd,
               .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).ledger : nullptr},
-      ledgers.memory(), sanitizer());
+      ledgers->memory(), sanitizer());
   qp.inner->use(*qp.ledger);
-  ledgers.add(qp.inner->number(), qp.ledger);
+  ledgers->add(qp.inner->number(), qp.ledger);
 }
 
 /// For the sanitizer: the program has changed it.
@@ -179,9 +175,10 @@ void note_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
 
 /// For the sanitizer: the program is about to end it.
 void forget_posts(const Qp& qp) {
-  if (qp.ledger == nullptr) return;
+  DeviceLedger* const ledgers = Context::of(qp.qp_base.context).ledgers();
+  if (qp.ledger == nullptr || ledgers == nullptr) return;
   qp.ledger->check_destroy();
-  ledgers_of(qp).remove(qp.inner->number());
+  ledgers->remove(qp.inner->number());
 }
 
 /// `init_attr` as ibv_create_qp_ex has it, with nulls for what is not given; its capabilities become those

@@ -37,7 +37,7 @@ class DeviceLedger {
   void polled(const transport::Completion& completion) const;
 
   void add_memory(transport::Lkey key, const RegisteredMemory& memory) { memory_.add(key, memory); }
-  /// ibv_dereg_mr() is about to end it.
+  /// ibv_dereg_mr() has ended it.
   void remove_memory(transport::Lkey key);
   /// ibv_destroy_ah() is about to end it.
   void check_destroy(transport::AddressHandleId address) const;
