@@ -76,8 +76,9 @@ std::string read_all(int descriptor) {
   std::string text;
   std::array<char, 4096> part;
   ssize_t length = 0;
-  while ((length = ::read(descriptor, part.data(), part.size())) > 0)
+  while ((length = ::read(descriptor, part.data(), part.size())) > 0) {
     text.append(part.data(), static_cast<std::size_t>(length));
+  }
   return text;
 }
 

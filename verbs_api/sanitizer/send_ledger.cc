@@ -160,8 +160,9 @@ void SendLedger::clear() {
 bool SendLedger::uses_key(transport::Lkey key) const {
   for (std::uint32_t number = head_; number != tail_; ++number) {
     const auto& elements = at(number).elements;
-    if (std::ranges::any_of(elements, [key](const Sge& sge) { return sge.lkey == key && sge.length != 0; }))
+    if (std::ranges::any_of(elements, [key](const Sge& sge) { return sge.lkey == key && sge.length != 0; })) {
       return true;
+    }
   }
   return false;
 }
