@@ -46,12 +46,14 @@ class LoggedWrite {
  public:
   LoggedWrite(WriteLog* log, const void* memory, std::size_t bytes)
       : log_(log), memory_(static_cast<const std::byte*>(memory)), bytes_(bytes) {
-    if (log_ != nullptr) [[unlikely]]
+    if (log_ != nullptr) [[unlikely]] {
       log_->count(memory_, bytes_);
+    }
   }
   ~LoggedWrite() {
-    if (log_ != nullptr) [[unlikely]]
+    if (log_ != nullptr) [[unlikely]] {
       log_->count(memory_, bytes_);
+    }
   }
   LoggedWrite(const LoggedWrite&) = delete;
   LoggedWrite& operator=(const LoggedWrite&) = delete;

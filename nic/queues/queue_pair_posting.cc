@@ -58,8 +58,9 @@ QueuePair::SendBatch::~SendBatch() {
 
 PostStatus QueuePair::SendBatch::show(const SendRequest& request, std::span<const Sge> sges,
                                       PostStatus status) {
-  if (qp_.post_watch_ != nullptr) [[unlikely]]
+  if (qp_.post_watch_ != nullptr) [[unlikely]] {
     qp_.post_watch_->on_send(request, sges, status);
+  }
   return status;
 }
 
@@ -117,8 +118,9 @@ void QueuePair::SendBatch::abort() {
   if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
     observer->on_posts_aborted(qp_.number_);
   }
-  if (qp_.post_watch_ != nullptr) [[unlikely]]
+  if (qp_.post_watch_ != nullptr) [[unlikely]] {
     qp_.post_watch_->on_sends_aborted(posted_);
+  }
   posted_ = 0;
 }
 
@@ -155,8 +157,9 @@ QueuePair::ReceiveBatch::~ReceiveBatch() {
 
 PostStatus QueuePair::ReceiveBatch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
   const PostStatus status = take(request, sges);
-  if (qp_.post_watch_ != nullptr) [[unlikely]]
+  if (qp_.post_watch_ != nullptr) [[unlikely]] {
     qp_.post_watch_->on_receive(request, sges, status);
+  }
   return status;
 }
 

@@ -14,13 +14,15 @@ namespace {
 
 /// 0, or ENOENT when there is nothing. The caller holds the polling lock.
 int take_next(Cq& cq) {
-  if (cq.ledger != nullptr) [[unlikely]]
+  if (cq.ledger != nullptr) [[unlikely]] {
     cq.ledger->check_waiting(cq.inner->waiting());
+  }
   if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = wc_status(cq.current.status);
-  if (cq.ledgers != nullptr) [[unlikely]]
+  if (cq.ledgers != nullptr) [[unlikely]] {
     cq.ledgers->polled(cq.current);
+  }
   return 0;
 }
 

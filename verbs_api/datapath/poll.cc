@@ -18,14 +18,16 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
     return -owner.dead_error();
   }
   if (capacity <= 0) return capacity == 0 ? 0 : -EINVAL;
-  if (polled.ledger != nullptr) [[unlikely]]
+  if (polled.ledger != nullptr) [[unlikely]] {
     polled.ledger->check_waiting(polled.inner->waiting());
+  }
   const std::size_t taken =
       polled.inner->poll_each(static_cast<std::size_t>(capacity),
                               [&](const transport::Completion& completion, const nic::CompletionTimes*) {
                                 *completions++ = to_wc(completion);
-                                if (polled.ledgers != nullptr) [[unlikely]]
+                                if (polled.ledgers != nullptr) [[unlikely]] {
                                   polled.ledgers->polled(completion);
+                                }
                               });
   return static_cast<int>(taken);
 }
