@@ -307,7 +307,7 @@ class Labs(ClientTest):
             self.fail_with("the port is not taken", holder)
         result = self.lab(3, "--check", "--solution")
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
-        self.assertIn("another user's program has UDP port 4791", result.stderr)
+        self.assertIn("needs UDP port 4791 of this host, and a process of user 0 has it", result.stderr)
 
     def test_refuse_wrong_usage_in_one_line(self):
         for words, says in (

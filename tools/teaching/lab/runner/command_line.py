@@ -43,15 +43,16 @@ def main():
             "not everything is here that this lab needs; on Debian: apt install " + " ".join(missing),
             SOMETHING_IS_MISSING,
         )
-    if lab.needs_udp_port and roce_port.is_another_users():
-        return _complain(
-            f"another user's program has UDP port {roce_port.ROCE_PORT} of this host, which this lab needs. "
-            f"Wait until it has ended, or work in a network of your own: {NETWORK_OF_OWN}",
-            SOMETHING_IS_MISSING,
-        )
     urnic = os.environ.get("URNIC") or shutil.which("urnic")
     if urnic is None:
         return _complain("start this with 'urnic lab'", SOMETHING_IS_MISSING)
+    port_is_taken = roce_port.why_not(urnic) if lab.needs_udp_port else None
+    if port_is_taken:
+        return _complain(
+            f"this lab needs UDP port 4791 of this host, and {port_is_taken}. Wait until it has ended, or work "
+            f"in a network of your own: {NETWORK_OF_OWN}",
+            SOMETHING_IS_MISSING,
+        )
     folder = pathlib.Path(options.folder) if options.folder else folders.usual(lab)
     fault = _fault_of(folder, lab, options)
     if fault:
