@@ -49,8 +49,8 @@ def main():
     port_is_taken = roce_port.why_not(urnic) if lab.needs_udp_port else None
     if port_is_taken:
         return _complain(
-            f"this lab needs UDP port 4791 of this host, and {port_is_taken}. Wait until it has ended, or work "
-            f"in a network of your own: {NETWORK_OF_OWN}",
+            f"this lab needs UDP port 4791 of this host, and {port_is_taken}. Wait until it has ended, "
+            f"or work in a network of your own: {NETWORK_OF_OWN}",
             SOMETHING_IS_MISSING,
         )
     folder = pathlib.Path(options.folder) if options.folder else folders.usual(lab)
