@@ -19,6 +19,12 @@
 #include "verbs_api/device/failure.h"
 
 namespace urnic::verbs_api {
+namespace {
+
+/// With which the program ends, where the sanitizer may change that.
+std::atomic<int> program_exit_code{0};
+
+}  // namespace
 
 ProcessDevices& ProcessDevices::instance() {
   // Never destroyed: verbs may be called by whatever runs last in the process.
@@ -94,6 +100,7 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
     call_faults_.use(first.faults);
     if (first.sanitizer) {
       sanitizer_.use(*first.sanitizer);
+      ::on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
       for (const auto& device : devices_) {
         device->nic().use(sanitizer_.device(device->environment().number).writes());
       }
@@ -204,12 +211,6 @@ void ProcessDevices::on_exit() {
 }
 
 namespace {
-
-std::atomic<int> program_exit_code{0};
-
-[[gnu::constructor]] void note_exit_code() {
-  on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
-}
 
 // After the destructors of the program and of all libraries that use this one, unlike atexit().
 [[gnu::destructor]] void leave() {

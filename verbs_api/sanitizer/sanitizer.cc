@@ -69,8 +69,9 @@ bool Sanitizer::count(Finding finding, const std::string& object) {
   const std::lock_guard lock(mutex_);
   Told& told = told_[static_cast<std::size_t>(finding)];
   ++told.times;
-  if (told.objects.size() >= kMostTold) return false;
-  return told.objects.insert(object).second;
+  if (told.objects.contains(object)) return false;
+  told.has_more_objects = told.objects.size() >= kMostTold;
+  return !told.has_more_objects && told.objects.insert(object).second;
 }
 
 void Sanitizer::tell(Finding finding, const std::string& object, const std::string& what) {
@@ -102,9 +103,8 @@ int Sanitizer::end(int exit_code) {
   text += fmt::format("urnic:   {:<32} {:<8} {:>10} {:>8}\n", "finding", "level", "times", "objects");
   for (const auto& [finding, one] : told) {
     const FindingRow& row = row_of(finding);
-    const bool is_more = one.objects.size() >= kMostTold;
     text += fmt::format("urnic:   {:<32} {:<8} {:>10} {:>8}\n", row.name, name_of(row.level), one.times,
-                        fmt::format("{}{}", one.objects.size(), is_more ? "+" : ""));
+                        fmt::format("{}{}", one.objects.size(), one.has_more_objects ? "+" : ""));
   }
   write(text + "urnic:   'urnic explain FINDING' shows wrong and right code\n");
   return has_errors && exit_code == 0 ? settings_.exit_code : exit_code;
@@ -118,6 +118,7 @@ void Sanitizer::write_file(const std::vector<std::pair<Finding, Told>>& told) co
                         {"level", name_of(row.level)},
                         {"times", one.times},
                         {"objects", one.objects},
+                        {"has_more_objects", one.has_more_objects},
                         {"first", one.first},
                         {"rule", row.rule},
                         {"shows_on", row.shows_on},

@@ -47,7 +47,8 @@ class Sanitizer final : public Complaints {
  private:
   struct Told {
     std::uint64_t times = 0;
-    std::set<std::string> objects{};
+    std::set<std::string> objects{};  ///< that were told, kMostTold at most
+    bool has_more_objects = false;
     std::string first{};  ///< what happened then
   };
 
