@@ -33,6 +33,14 @@ CommandOption option_of(const CLI::Option& option) {
   return result;
 }
 
+std::vector<std::string> subcommands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(each->get_name());
+  }
+  return names;
+}
+
 CommandLine command_line_of(const CLI::App& app) {
   CommandLine result{.name = app.get_name(),
                      .description = app.get_description(),

@@ -32,6 +32,9 @@ struct CommandLine {
 /// What the parser knows of one of its options.
 CommandOption option_of(const CLI::Option& option);
 
+/// The names of a command's own commands, those hidden from --help included.
+std::vector<std::string> subcommands_of(const CLI::App& command);
+
 /// What the parser knows of itself, without what it hides from --help.
 CommandLine command_line_of(const CLI::App& app);
 

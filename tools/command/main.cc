@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/command/command.h"
+#include "tools/command/command_line.h"
 #include "tools/command/commands/check_command.h"
 #include "tools/command/commands/doctor_command.h"
 #include "tools/command/commands/documentation_command.h"
@@ -30,9 +31,7 @@ namespace urnic::tools {
 namespace {
 
 bool is_command(const CLI::App& app, const std::string& word) {
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  return std::any_of(commands.begin(), commands.end(),
-                     [&word](const CLI::App* command) { return command->get_name() == word; });
+  return std::ranges::count(subcommands_of(app), word) != 0;
 }
 
 int main_of(const std::vector<std::string>& arguments) {

@@ -38,14 +38,6 @@ std::string line_of(const CLI::App& command, const std::string& what) {
                      path.empty() ? "" : path + " ");
 }
 
-std::vector<std::string> subcommands_of(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* each : command.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(each->get_name());
-  }
-  return names;
-}
-
 /// Of the command itself, and of the commands around it whose options may follow it.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;

@@ -74,14 +74,6 @@ std::string page_of(const CommandLine& tool, const std::string& name) {
                                         : manual_page(tool, *command, URNIC_VERSION);
 }
 
-std::vector<std::string> commands_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  return names;
-}
-
 }  // namespace
 
 DocumentationCommands::DocumentationCommands(CLI::App& app, Invocation& invocation) {
@@ -105,7 +97,7 @@ DocumentationCommands::DocumentationCommands(CLI::App& app, Invocation& invocati
   manual->add_option("--all", folder_, "Write all pages into this folder instead")
       ->type_name("FOLDER")
       ->excludes(command);
-  command->check(CLI::IsMember(commands_of(app)));
+  command->check(CLI::IsMember(subcommands_of(app)));
   manual->callback([this, &app, &invocation] {
     const CommandLine tool = command_line_of(app);
     if (folder_.empty()) {
