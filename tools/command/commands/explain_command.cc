@@ -4,14 +4,17 @@
 
 #include <fmt/core.h>
 
-#include <nlohmann/json.hpp>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/command/console.h"
 #include "tools/conformance/check/findings/rule.h"
-#include "tools/teaching/sheet/sheet_data.h"
+#include "tools/teaching/sheet/sheet_words.h"
+#include "transport/completion.h"
+#include "transport/enum_names.h"
+#include "verbs_api/datapath/wc_status.h"
 #include "verbs_api/fault/likeness.h"
 #include "verbs_api/sanitizer/example.h"
 #include "verbs_api/sanitizer/finding.h"
@@ -56,28 +59,47 @@ void print(const check::RuleInfo& rule) {
   fmt::print("{} ({} of urnic check)\n\n  meaning:  {}\n", rule.name, to_string(rule.severity), rule.meaning);
 }
 
-void print(const nlohmann::ordered_json& status) {
-  fmt::print("{} ({}), the status of a completion\n\n  meaning:  {}\n  look at:  {}\n",
-             status["name"].get<std::string>(), status["number"].get<unsigned>(),
-             status["meaning"].get<std::string>(), status["look_at"].get<std::string>());
+/// The status of a completion, as programs know it.
+struct Status {
+  explicit Status(std::size_t place)
+      : value(static_cast<transport::CompletionStatus>(place)),
+        name(fmt::format("{}{}", kStatusPrefix, name_of(value))),
+        number(static_cast<unsigned>(verbs_api::wc_status(value))),
+        words(sheet::words_of(value)) {}
+
+  /// With IBV_WC_ or without, or by its number.
+  bool is_named(const std::string& given) const {
+    return given == name || fmt::format("{}{}", kStatusPrefix, given) == name ||
+           given == std::to_string(number);
+  }
+
+  transport::CompletionStatus value;
+  std::string name;
+  unsigned number;
+  sheet::StatusWords words;
+};
+
+std::vector<Status> all_statuses() {
+  std::vector<Status> statuses;
+  for (std::size_t i = 0; i < transport::count_of<transport::CompletionStatus>(); ++i)
+    statuses.emplace_back(i);
+  return statuses;
 }
 
-/// With IBV_WC_ or without, or by its number.
-bool is_named(const nlohmann::ordered_json& status, const std::string& name) {
-  const std::string whole = status["name"];
-  return name == whole || std::string(kStatusPrefix) + name == whole ||
-         name == std::to_string(status["number"].get<unsigned>());
+void print(const Status& status) {
+  fmt::print("{} ({}), the status of a completion\n\n  meaning:  {}\n  look at:  {}\n", status.name,
+             status.number, status.words.meaning, status.words.look_at);
 }
 
-std::vector<std::string> all_names(const nlohmann::ordered_json& statuses) {
+std::vector<std::string> all_names() {
   std::vector<std::string> names;
   for (const FindingRow& row : verbs_api::all_findings()) names.emplace_back(row.name);
   for (const check::RuleInfo& rule : check::all_rules()) names.emplace_back(rule.name);
-  for (const auto& status : statuses) names.push_back(status["name"]);
+  for (const Status& status : all_statuses()) names.push_back(status.name);
   return names;
 }
 
-void print_all(const nlohmann::ordered_json& statuses) {
+void print_all() {
   fmt::print("Findings of urnic run --sanitize\n\n");
   for (const FindingRow& row : verbs_api::all_findings()) {
     fmt::print("  {:<32} {:<9} {}\n", row.name, name_of(row.level), row.rule);
@@ -87,9 +109,8 @@ void print_all(const nlohmann::ordered_json& statuses) {
     fmt::print("  {:<32} {:<9} {}\n", rule.name, to_string(rule.severity), rule.meaning);
   }
   fmt::print("\nStatuses of completions\n\n");
-  for (const auto& status : statuses) {
-    fmt::print("  {:<32} {:<9} {}\n", status["name"].get<std::string>(), status["number"].get<unsigned>(),
-               status["meaning"].get<std::string>());
+  for (const Status& status : all_statuses()) {
+    fmt::print("  {:<32} {:<9} {}\n", status.name, status.number, status.words.meaning);
   }
 }
 
@@ -105,9 +126,8 @@ ExplainCommand::ExplainCommand(CLI::App& app, Invocation& invocation) {
 }
 
 int ExplainCommand::run() const {
-  const nlohmann::ordered_json statuses = sheet::sheet_data()["statuses"];
   if (name_.empty()) {
-    print_all(statuses);
+    print_all();
     return 0;
   }
   if (const auto finding = verbs_api::finding_named(name_)) {
@@ -119,12 +139,12 @@ int ExplainCommand::run() const {
     print(rule);
     return 0;
   }
-  for (const auto& status : statuses) {
-    if (!is_named(status, name_)) continue;
+  for (const Status& status : all_statuses()) {
+    if (!status.is_named(name_)) continue;
     print(status);
     return 0;
   }
-  const std::vector<std::string> names = all_names(statuses);
+  const std::vector<std::string> names = all_names();
   const std::string like =
       verbs_api::names_like(name_, std::vector<std::string_view>(names.begin(), names.end()));
   complain(fmt::format("there is nothing to explain named '{}'{}; 'urnic explain' lists all names", name_,
