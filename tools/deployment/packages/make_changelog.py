@@ -14,22 +14,15 @@ import re
 import sys
 import textwrap
 
+sys.dont_write_bytecode = True
+
+from changelog_sections import sections  # noqa: E402
+
 COLUMNS = 79
 NOTHING = "  * Nothing that users notice."
-RELEASE = re.compile(r"^## \[?(?P<version>\d[\w.]*)\]?\D*(?P<date>\d{4}-\d\d-\d\d)")
-UNRELEASED = re.compile(r"^## \[?Unreleased\b")
+RELEASE = re.compile(r"\[?(?P<version>\d[\w.]*)\]?\D*(?P<date>\d{4}-\d\d-\d\d)")
+UNRELEASED = re.compile(r"\[?Unreleased\b")
 LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
-
-
-def sections(lines):
-    """The second-level headings, each with the lines below it."""
-    found = []
-    for line in lines:
-        if line.startswith("## "):
-            found.append((line, []))
-        elif found:
-            found[-1][1].append(line)
-    return found
 
 
 def paragraphs(lines):
@@ -69,7 +62,8 @@ def entry(version, distribution, date, lines):
 
 def entries(version, text):
     found, unreleased = {}, None
-    for heading, lines in sections(text.splitlines()):
+    for heading, body in sections(text):
+        lines = body.splitlines()
         if released := RELEASE.match(heading):
             date = datetime.date.fromisoformat(released["date"])
             found[released["version"]] = entry(released["version"], "unstable", date, lines)

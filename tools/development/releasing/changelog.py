@@ -1,10 +1,16 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""Reads CHANGELOG.md, which is as Keep a Changelog has it: a section for each version, with its date."""
+"""What a release takes from CHANGELOG.md."""
 import datetime
 import re
+import sys
+
+from releasing.version import ROOT
+
+sys.path.insert(0, str(ROOT / "tools/deployment/packages"))
+
+from changelog_sections import sections  # noqa: E402
 
 UNRELEASED = "Unreleased"
-HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 # Links into the tree, which lead nowhere outside of it; the first kind stands in parentheses alone.
 ALONE = re.compile(r"\(\[([^]]*)\]\((?!\w+:)([^)]*)\)\)")
 LINK = re.compile(r"\[([^]]*)\]\((?!\w+:)([^)]*)\)")
@@ -12,13 +18,6 @@ LINK = re.compile(r"\[([^]]*)\]\((?!\w+:)([^)]*)\)")
 
 class NotReady(Exception):
     """Why a version cannot be released with this changelog."""
-
-
-def sections(text):
-    """Heading and text of each section, the newest first."""
-    places = [(match[1].strip(), match.end()) for match in HEADING.finditer(text)]
-    ends = [match.start() for match in HEADING.finditer(text)][1:] + [len(text)]
-    return [(heading, text[begin:end].strip()) for (heading, begin), end in zip(places, ends)]
 
 
 def check_nothing_is_unreleased(text):
