@@ -80,7 +80,10 @@ void Link::unsubscribe(std::uint16_t port_id) {
 
 void Link::report(bool up) {
   up_.store(up, std::memory_order_relaxed);
-  if (!up) wait_until_unused();
+  if (!up) {
+    departures_.fetch_add(1, std::memory_order_relaxed);
+    wait_until_unused();
+  }
   // A new peer starts with notifications off, whatever we armed for the last one: let the sleeper arm again.
   wake();
 }

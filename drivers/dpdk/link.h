@@ -27,6 +27,8 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   bool is_up() const { return up_.load(std::memory_order_relaxed); }
+  /// How many peers have gone.
+  std::uint32_t departures() const { return departures_.load(std::memory_order_relaxed); }
   /// Says whether a peer is at the other end, from any thread. When the peer has gone, returns once the port
   /// is not at work with the peer's memory.
   void report(bool up);
@@ -81,6 +83,7 @@ class Link {
 
   std::function<void(Link&)> on_up_;
   std::atomic<bool> up_ = false;
+  std::atomic<std::uint32_t> departures_ = 0;
   std::atomic<pid_t> peer_process_ = 0;
   std::atomic<bool> in_use_ = false;
   bool asymmetric_fence_ = false;

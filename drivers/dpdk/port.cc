@@ -68,7 +68,13 @@ std::size_t DpdkPort::receive(std::span<nic::ReceivedFrame> frames) {
 std::uint16_t DpdkPort::receive_burst(Batch& batch, std::uint16_t limit) {
   const Link::Use use(link_);
   batch.count = rte_eth_rx_burst(port_id_, 0, batch.buffers.data(), limit);
+  if (batch.count > 0) heard_after_ = link_.departures();
   return batch.count;
+}
+
+/// A peer may speak, and be answered, before the thread that serves it has had its turn to report it.
+bool DpdkPort::has_peer() const {
+  return link_.is_up() || heard_after_ == link_.departures();
 }
 
 nic::Room DpdkPort::reserve_to(const transport::wire::Mac&) {
@@ -82,7 +88,7 @@ nic::Room DpdkPort::reserve_to(const transport::wire::Mac&) {
 }
 
 bool DpdkPort::is_waiting_for_first_peer() {
-  is_new_ = config_.waits_for_first_peer && !link_.is_up() && Clock::now() - opened_at_ < kFirstPeerPatience;
+  is_new_ = config_.waits_for_first_peer && !has_peer() && Clock::now() - opened_at_ < kFirstPeerPatience;
   return is_new_;
 }
 
@@ -102,7 +108,7 @@ void DpdkPort::commit(std::size_t length) {
 
 void DpdkPort::flush() {
   if (queue_.count == 0) return;
-  if (!link_.is_up()) return drop_queue();
+  if (!has_peer()) return drop_queue();
 
   // The device frees what it takes, so count first.
   std::array<std::uint16_t, kBurst> lengths;
@@ -130,7 +136,7 @@ void DpdkPort::drop_queue() {
 }
 
 bool DpdkPort::is_drained() {
-  if (!link_.is_up()) return true;
+  if (!has_peer()) return true;
   return queue_.count == 0 && medium_->is_drained();
 }
 

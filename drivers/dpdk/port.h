@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -53,7 +54,8 @@ inline constexpr std::size_t kEthernetHeaderBytes = 14;
 /// Frames are received and sent in bursts. Sent frames wait in a short queue for flush(); what the device
 /// does not take stays there, and so reserve() comes up empty while the queue is full: back pressure. But
 /// without a peer frames are dropped, and a peer that takes nothing for longer than our Patience costs the
-/// whole queue, and every frame that finds no room from then on until it takes one.
+/// whole queue, and every frame that finds no room from then on until it takes one. A peer is there when its
+/// link is up, or when a frame has come since the last peer left.
 ///
 /// If the port waits for its first peer, that peer misses nothing: until it is there, or kFirstPeerPatience
 /// is over, reserve() comes up empty. A program asks for its peer's address with its first message and
@@ -100,16 +102,18 @@ class DpdkPort final : public nic::PacketPort {
   };
 
   std::uint16_t receive_burst(Batch& batch, std::uint16_t limit);
+  bool has_peer() const;
   void drop_queue();
   bool is_waiting_for_first_peer();
 
   Link& link_;
   const std::uint16_t port_id_;
-  Batch held_;                     // what the last receive() returned
-  Batch early_;                    // the frame that arm() found, for the next receive()
-  bool has_looked_early_ = false;  // the last receive() returned that one, and looked no further
-  Batch spare_;                    // empty, for reserve(); its last one is the reserved one
-  Batch queue_;                    // committed
+  Batch held_;                                  // what the last receive() returned
+  Batch early_;                                 // the frame that arm() found, for the next receive()
+  bool has_looked_early_ = false;               // the last receive() returned that one, and looked no further
+  Batch spare_;                                 // empty, for reserve(); its last one is the reserved one
+  Batch queue_;                                 // committed
+  std::optional<std::uint32_t> heard_after_{};  // how many peers had gone when a frame came last
   Patience patience_;
   const Clock::time_point opened_at_ = Clock::now();
   bool is_new_ = true;  // there was no peer yet, as far as we have looked

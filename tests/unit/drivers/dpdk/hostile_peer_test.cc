@@ -24,6 +24,7 @@
 
 #include "drivers/descriptor.h"
 #include "drivers/dpdk/vhost_message.h"
+#include "tests/unit/drivers/dpdk/hand_made_back.h"
 #include "tests/unit/drivers/dpdk/process.h"
 #include "tests/unit/drivers/dpdk/traffic.h"
 
@@ -32,65 +33,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-constexpr std::uint64_t kAllFeatures = ~std::uint64_t{0} & ~(std::uint64_t{1} << 30);
-
-Descriptor connect_to(const std::string& path) {
-  Descriptor connection(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  const auto end = Clock::now() + kPatience;
-  while (connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    if (Clock::now() > end) return Descriptor();
-    std::this_thread::sleep_for(1ms);
-  }
-  return connection;
-}
-
-// A back by hand: all that a front hands over in its handshake.
-class Back {
- public:
-  explicit Back(const std::string& path) : connection_(connect_to(path)) {}
-  ~Back() {
-    for (const auto& region : lent_) munmap(region.data(), region.size());
-  }
-
-  bool shake_hands() {
-    int questions = 0;
-    while (questions < 2) {
-      auto message = vhost::receive(connection_.get());
-      if (!message) return false;
-      if (message->request == vhost::Request::kGetFeatures) {
-        ++questions;
-        vhost::send_reply(connection_.get(), message->request, vhost::bytes_of(kAllFeatures));
-      }
-      if (message->request == vhost::Request::kSetMemoryTable) {
-        files_ = std::move(message->descriptors);
-      } else {
-        for (auto& descriptor : message->descriptors) descriptors_.push_back(std::move(descriptor));
-      }
-    }
-    for (const Descriptor& file : files_) {
-      struct stat status {};
-      fstat(file.get(), &status);
-      const auto bytes = static_cast<std::size_t>(status.st_size);
-      void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-      if (start == MAP_FAILED) return false;
-      lent_.emplace_back(static_cast<std::byte*>(start), bytes);
-    }
-    return !lent_.empty();
-  }
-
-  std::span<const Descriptor> files() const { return files_; }
-  std::span<const std::span<std::byte>> lent() const { return lent_; }
-
- private:
-  Descriptor connection_;
-  std::vector<Descriptor> files_;
-  std::vector<Descriptor> descriptors_;  // of rings: the front may signal them
-  std::vector<std::span<std::byte>> lent_;
-};
 
 // A front that sends and receives for a while, and tells "open" first.
 Process::Body busy_front(const std::string& path) {
@@ -151,7 +93,7 @@ TEST_F(HostilePeer, OfAnotherUserIsToldNothingByAFront) {
   // As if the files' permissions had failed.
   ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
   ASSERT_EQ(chmod(path_.c_str(), 0666), 0);
-  EXPECT_EQ(as_another_user([this] { return Back(path_).shake_hands() ? 1 : 0; }), 0);
+  EXPECT_EQ(as_another_user([this] { return HandMadeBack(path_).shake_hands() ? 1 : 0; }), 0);
 }
 
 TEST_F(HostilePeer, OfAnotherUserIsNotAnsweredByABack) {
@@ -196,7 +138,7 @@ TEST_F(HostilePeer, CannotKeepAFrontOutOfAFolderThatIsOpenToAll) {
 TEST_F(HostilePeer, SeesRingsAndFrameBuffersOfAFrontAndNothingElse) {
   Process front(echo(front_of(path_)));
   ASSERT_TRUE(front.says("open"));
-  Back back(path_);
+  HandMadeBack back(path_);
   ASSERT_TRUE(back.shake_hands());
   ASSERT_EQ(back.lent().size(), 1u);
   const std::span<std::byte> lent = back.lent()[0];
@@ -209,7 +151,7 @@ TEST_F(HostilePeer, SeesRingsAndFrameBuffersOfAFrontAndNothingElse) {
 TEST_F(HostilePeer, CannotCutTheMemoryOfAFront) {
   Process front(echo(front_of(path_)));
   ASSERT_TRUE(front.says("open"));
-  Back back(path_);
+  HandMadeBack back(path_);
   ASSERT_TRUE(back.shake_hands());
   EXPECT_NE(ftruncate(back.files()[0].get(), 0), 0);
 }
@@ -217,7 +159,7 @@ TEST_F(HostilePeer, CannotCutTheMemoryOfAFront) {
 TEST_F(HostilePeer, ThatWritesOverEverythingItIsLentEndsTheWireAndNotTheFront) {
   Process front(busy_front(path_));
   ASSERT_TRUE(front.says("open"));
-  Back back(path_);
+  HandMadeBack back(path_);
   ASSERT_TRUE(back.shake_hands());
   std::mt19937_64 random(1);
   const auto end = Clock::now() + 2s;
@@ -240,7 +182,7 @@ TEST_F(HostilePeer, ThatWritesOverEverythingItIsLentEndsTheWireAndNotTheFront) {
 TEST_F(HostilePeer, ThatClaimsFramesWithoutEndEndsTheWireAndNotTheFront) {
   Process front(busy_front(path_));
   ASSERT_TRUE(front.says("open"));
-  Back back(path_);
+  HandMadeBack back(path_);
   ASSERT_TRUE(back.shake_hands());
   const auto end = Clock::now() + 2s;
   while (Clock::now() < end) {

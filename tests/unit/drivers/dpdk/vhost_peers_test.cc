@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/unit/drivers/dpdk/hand_made_back.h"
 #include "tests/unit/drivers/dpdk/process.h"
 #include "tests/unit/drivers/dpdk/traffic.h"
 
@@ -76,6 +77,20 @@ void kill_peers_of(const nic::PortSpec& surviving, const nic::PortSpec& dying, i
     dies.kill();
   }
   testing::Test::RecordProperty("worst_reconnection_ms", static_cast<int>(worst.count()));
+}
+
+// The front's thread that serves peers reports a peer only after its last answer, and may wait for its turn.
+// A frame that a switch drops there is lost for good where a queue pair has no ACK timeout.
+TEST_F(VhostPeers, AreAnsweredBeforeTheFrontHasReportedThem) {
+  Process front(echo(front_of(path_)));
+  ASSERT_TRUE(front.says("open"));
+  HandMadeBack back(path_);
+  const auto question = make_frame(100, 1);
+  std::vector<std::byte> answer;
+  ASSERT_TRUE(back.shake_hands([&] {
+    if (back.send(question)) answer = back.receive(900ms);  // the front waits for a second
+  }));
+  EXPECT_EQ(answer, question);
 }
 
 TEST_F(VhostPeers, AFrontSurvivesTwentyKillsOfItsBackAndReachesEachNewOneWithinTwoSeconds) {
