@@ -127,7 +127,7 @@ class ProgressThreadTest : public testing::TestWithParam<Mode> {
                                      .peer_qp = peer.number(),
                                      .max_reads_in_flight = 1,
                                      .min_rnr_timer = 1,
-                                     .ack_timeout = 12}));
+                                     .ack_timeout = 20}));  // 4 s, longer than a busy machine keeps us deaf
   }
 
   transport::Sge sge(std::size_t offset) const {
