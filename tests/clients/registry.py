@@ -19,6 +19,7 @@ PLACE = harness.PROJECT / "build/registry"
 IBVERBS_PYPI = "ibverbs==2026.10.22"
 MOONCAKE = "mooncake-transfer-engine-non-cuda==0.3.13.post1"
 NIXL = "nixl-cu12==1.5.1"
+UCX = "libucx-cu12==1.22.0"  # for its headers; its libraries have no verbs
 NUMPY = "numpy==2.4.6"
 IBVERBS_CRATE = ("ibverbs", "0.9.2")
 SIDEWAY = ("sideway", "0.4.3")

@@ -70,6 +70,18 @@ NIXL_LINES = (
         "test_nixl.Nixl.test_a_target_is_killed",
     ),
 )
+UCX_LINES = (
+    Scenario(
+        f"ucx_failover --rank 1 (UCX 1.23 of {NIXL}; --devices 2, whose links go down in turn)",
+        "ucx_failover --rank 0: PUTs and active messages",
+        "test_ucx_failover.UcxFailover.test_it_goes_on_by_the_other_device_and_takes_the_lost_one_back",
+    ),
+    Scenario(
+        "ucx_failover --rank 1, both links of which go down; --failover 0, and one of them",
+        "ucx_failover --rank 0, and --failover 0: the endpoint fails",
+        "test_ucx_failover.UcxFailover.test_an_endpoint_fails_that_cannot_go_on",
+    ),
+)
 PYTHON_LINES = (
     Scenario(
         f"ibverbs_loopback.py ({IBVERBS_PYPI})",
@@ -95,4 +107,4 @@ RUST_LINES = (
     _rust("cargo test", "AsyncRdma.test_its_own_tests", ASYNC_RDMA),
 )
 
-LINES = (*DAPL, QPERF, *PYTHON_LINES, *MOONCAKE_LINES, *NIXL_LINES, *RUST_LINES)
+LINES = (*DAPL, QPERF, *PYTHON_LINES, *MOONCAKE_LINES, *NIXL_LINES, *UCX_LINES, *RUST_LINES)

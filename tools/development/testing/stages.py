@@ -134,6 +134,7 @@ ELSEWHERE = (
     "test_mpi.*",
     "test_mooncake.*",
     "test_nixl.*",
+    "test_ucx_failover.*",
     "test_rust.*",
     "test_ovs.*",
     "test_recipes.*",
