@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +22,27 @@ SPEED = "--speed" in sys.argv[4:]
 MEGABYTES = 300
 LEAST_MB_PER_SECOND = 300
 MOST_KIB = 64 << 10
+
+
+# Opcodes of RC that answer: READ responses, ACK, atomic ACK.
+ANSWERS = (0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12)
+
+
+def frames_of_tshark(path):
+    fields = ("frame.number", "frame.time_epoch", "infiniband.bth.opcode", "infiniband.bth.psn")
+    command = ["tshark", "-r", path, "-T", "fields", *[word for field in fields for word in ("-e", field)]]
+    lines = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=True
+    ).stdout.splitlines()
+    return [
+        {
+            "number": int(number),
+            "ns": int(time.replace(".", "").ljust(19, "0")),
+            "opcode": int(opcode, 0),
+            "psn": int(psn),
+        }
+        for number, time, opcode, psn in (line.split("\t") for line in lines)
+    ]
 
 
 def fixture(name):
@@ -75,7 +97,9 @@ class CheckCommand(unittest.TestCase):
     def test_leaves_with_1_and_names_the_rule_after_a_violation(self):
         result = check(self.spoilt())
         self.assertEqual(result.returncode, 1)
-        self.assertIn("icrc frame 4: expected ", result.stdout)
+        self.assertRegex(
+            result.stdout, r"icrc frame 4, 10\.\S+ qp 0x[0-9a-f]{6} > \S+ qp 0x[0-9a-f]{6}: expected "
+        )
 
     def test_leaves_with_3_where_there_is_nothing_to_judge(self):
         header = pathlib.Path(fixture("vs_tos")).read_bytes()[:24]
@@ -192,8 +216,169 @@ class CheckCommand(unittest.TestCase):
             "335 us, and the next frame of the client comes 6 ms later",
         )
 
+    def connections(self, *arguments, name="srq_pingpong"):
+        """The report about a capture, and for each connection what name it has in findings, by direction."""
+        (report,) = json.loads(check("--json", *arguments, fixture(name)).stdout)
+        return report, [
+            {
+                f"{flow['source']} qp {other['destination_qp']:#08x} > "
+                f"{flow['destination']} qp {flow['destination_qp']:#08x}"
+                for flow, other in zip(connection["flows"], reversed(connection["flows"]))
+            }
+            for connection in report["connections"]
+        ]
+
+    def test_shows_the_connection_of_one_queue_pair_and_counts_the_others(self):
+        everything, names = self.connections("--silences", "0")
+        self.assertGreater(len(names), 2)
+        for connection, own in zip(everything["connections"], names):
+            numbers = [flow["destination_qp"] for flow in connection["flows"]]
+            for choice in (str(numbers[0]), hex(numbers[1]), f"{numbers[1]}:{numbers[0]:#x}"):
+                report, _ = self.connections("--silences", "0", "--qp", choice)
+                self.assertEqual(report["connections"], [connection], choice)
+                self.assertEqual(
+                    report["findings"],
+                    [finding for finding in everything["findings"] if finding["connection"] in own],
+                )
+                others = [other for other in everything["connections"] if other != connection]
+                self.assertEqual(report["left_out"]["connections"], len(others))
+                self.assertEqual(
+                    report["left_out"]["packets"],
+                    sum(flow["packets"] for other in others for flow in other["flows"]),
+                )
+        self.assertIsNone(everything["left_out"])
+        text = check("--qp", str(numbers[0]), fixture("srq_pingpong")).stdout
+        self.assertIn(
+            f"shown: 1 of {len(names)} connections; {len(names) - 1} connections of others not shown", text
+        )
+
+    def test_verdict_and_exit_code_are_of_what_is_shown(self):
+        content = bytearray(pathlib.Path(fixture("srq_pingpong")).read_bytes())
+        content[-1] ^= 1
+        path = self.write(content)
+        (report,) = json.loads(check("--json", path).stdout)
+        (broken,) = [one for one in report["findings"] if one["severity"] == "violation"]
+        codes = []
+        for connection in report["connections"]:
+            number = connection["flows"][0]["destination_qp"]
+            result = check("--qp", str(number), path)
+            codes.append(result.returncode)
+            is_shown = f"qp {number:#08x}" in broken["connection"]
+            self.assertEqual(result.returncode, 1 if is_shown else 0, result.stdout)
+            self.assertEqual("findings not shown: 1 violation" in result.stdout, not is_shown)
+        self.assertEqual(codes.count(1), 1)
+
+    def test_a_limit_of_findings_is_one_of_what_is_shown(self):
+        content = bytearray(pathlib.Path(fixture("srq_pingpong")).read_bytes())
+        at, last, frames = 24, 0, []
+        while at < len(content):
+            length = int.from_bytes(content[at + 8 : at + 12], "little")
+            frames.append((at, at + 16 + length))
+            at += 16 + length
+        for _, end in frames:
+            content[end - 1] ^= 1
+        first, last = frames[0], frames[-1]
+        # 300 copies of the first frame, all damaged, come before all others.
+        head, copy = bytes(content[:24]), bytes(content[first[0] : first[1]])
+        good = bytearray(content)
+        for _, end in frames[:-1]:
+            good[end - 1] ^= 1
+        path = self.write(head + bytes(good[24:]) + 300 * copy + bytes(good[last[0] : last[1]]))
+        (report,) = json.loads(check("--json", path).stdout)
+        self.assertEqual(report["count_by_rule"]["icrc"], 302)
+        number = int.from_bytes(content[last[0] + 16 + 42 + 5 : last[0] + 16 + 42 + 8], "big")
+        (report,) = json.loads(check("--json", "--qp", f"{number}", path).stdout)
+        self.assertEqual(
+            [len(one["frames"]) for one in report["findings"] if one["rule"] == "icrc"], [1, 1], report
+        )
+
+    def test_shows_the_connections_of_an_address(self):
+        everything, _ = self.connections("--silences", "0", name="rping_ipv6")
+        flow = everything["connections"][0]["flows"][0]
+        both = f"{flow['source']},{flow['destination']}"
+        for choice, count in (
+            (flow["source"], len(everything["connections"])),
+            (both, None),
+            ("10.0.0.1", 0),
+        ):
+            report, _ = self.connections("--silences", "0", "--ip", choice, name="rping_ipv6")
+            if count is not None:
+                self.assertEqual(len(report["connections"]), count, choice)
+            else:
+                self.assertEqual(report["connections"], everything["connections"])
+
+    def test_says_that_no_connection_has_what_was_chosen(self):
+        result = check("--qp", "0x123456", fixture("vs_tos"))
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("verdict: nothing to judge", result.stdout)
+        self.assertIn("no connection has queue pair 0x123456", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_a_choice_works_for_the_standard_input(self):
+        with open(fixture("vs_tos"), "rb") as capture:
+            chosen = check("--qp", "0x41", "-", stdin=capture)
+        self.assertIn("shown: 1 of 1 connections", chosen.stdout, chosen.stderr)
+
+    def test_the_longest_silences_are_those_that_tshark_sees(self):
+        if shutil.which("tshark") is None:
+            self.skipTest("tshark is not installed")
+        for name in ("vs_sizes", "vs_loss_both", "vs_rnr"):
+            frames = frames_of_tshark(fixture(name))
+            (report,) = json.loads(check("--json", "--silences", "1000", fixture(name)).stdout)
+            found = {
+                (one["from"]["frame"], one["ended_by"]["frame"]): one["ns"]
+                for one in report["longest_silences"]
+                if one["ended_by"]
+            }
+            # vs_...: two queue pairs, and nothing else.
+            for before, after in zip(frames, frames[1:]):
+                gap = after["ns"] - before["ns"]
+                if gap > 0:
+                    self.assertEqual(found.get((before["number"], after["number"])), gap, name)
+            lengths = [one["ns"] for one in report["longest_silences"]]
+            self.assertEqual(lengths, sorted(lengths, reverse=True))
+            (short,) = json.loads(check("--json", fixture(name)).stdout)
+            self.assertEqual(short["longest_silences"], report["longest_silences"][:5])
+
+    def test_the_wait_for_an_answer_is_that_of_the_oldest_request(self):
+        if shutil.which("tshark") is None:
+            self.skipTest("tshark is not installed")
+        expected, waiting = {}, []
+        for frame in frames_of_tshark(fixture("vs_sizes")):  # nothing is lost in it
+            if frame["opcode"] in ANSWERS:
+                answered = [request for request in waiting if request["psn"] <= frame["psn"]]
+                if answered:
+                    expected[answered[0]["number"], frame["number"]] = frame["ns"] - answered[0]["ns"]
+                waiting = [request for request in waiting if request["psn"] > frame["psn"]]
+            else:
+                waiting.append(frame)
+        (report,) = json.loads(check("--json", "--silences", "1000", fixture("vs_sizes")).stdout)
+        found = {
+            (one["from"]["frame"], one["ended_by"]["frame"]): one["ns"]
+            for one in report["longest_silences"]
+            if one["kind"] == "answer"
+        }
+        self.assertEqual(found, expected)
+        self.assertGreater(len(found), 10)
+
+    def test_a_silence_names_what_ended_it(self):
+        text = check("--silences", "3", fixture("vs_rnr")).stdout
+        self.assertIn("longest silences\n", text)
+        self.assertRegex(
+            text, r"nothing from RNR NAK, timer \d+ \([\d.]+ ms\) PSN \d+ to RC SEND Only PSN \d+ again"
+        )
+        dead = check("--json", "--silences", "1", fixture("vs_peer_dead")).stdout
+        (wait,) = json.loads(dead)[0]["longest_silences"]
+        self.assertEqual((wait["kind"], wait["ended_by"]), ("answer", None))
+        self.assertGreater(wait["transmissions"], 1)
+        self.assertNotIn("longest silences", check("--silences", "0", fixture("vs_rnr")).stdout)
+
     def test_refuses_policies_that_are_none(self):
         for option, text in (
+            ("--qp", "0x1000000"),
+            ("--qp", "1:2:3"),
+            ("--qp", "-1"),
+            ("--ip", "10.0.0"),
             ("--cnp-spacing", "50"),
             ("--cnp-spacing", "50us:host"),
             ("--link-rate", "fast"),
@@ -245,6 +430,9 @@ class CheckCommand(unittest.TestCase):
             "--link-rate",
             "--link-host",
             "--rules",
+            "--qp",
+            "--ip",
+            "--silences",
             "Exit code",
             "habit",
             "unknown",

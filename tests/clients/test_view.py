@@ -210,6 +210,53 @@ class View(ClientTest):
         self.assertEqual([packet["seen"][0]["frame"] for packet in data["packets"]], sorted(frames)[5:15])
         self.assertEqual(data["omitted"]["packets"], len(frames) - 10)
 
+    def test_shows_the_connection_that_was_chosen_and_counts_the_others(self):
+        path = harness.PROJECT / "pcap_fixtures/srq_pingpong.pcap"
+        whole = self.data_of(path)
+        self.assertGreater(len(whole["connections"]), 2)
+        for connection in whole["connections"]:
+            shown = self.data_of("--qp", hex(connection["ends"][0]["qp"]), path)
+            self.assertEqual(shown["connections"], [connection])
+            index = whole["connections"].index(connection)
+            frames = [
+                packet["seen"][0]["frame"] for packet in whole["packets"] if packet.get("connection") == index
+            ]
+            self.assertEqual([packet["seen"][0]["frame"] for packet in shown["packets"]], frames)
+            others = shown["files"][0]["others"]
+            self.assertEqual(others["connections"], len(whole["connections"]) - 1)
+            self.assertEqual(others["packets"], len(whole["packets"]) - len(frames))
+            # As 'urnic check' counts: a habit in each packet that shows it.
+            self.assertGreaterEqual(
+                others["findings"], len(whole["findings"]) - len(shown.get("findings", []))
+            )
+        self.assertNotIn("others", whole["files"][0])
+
+    def test_shows_no_notes_of_queue_pairs_that_were_not_chosen(self):
+        files, whole = self.record()
+        number = whole["connections"][0]["ends"][0]["qp"]
+        data = self.data_of("--qp", "0xffffff", *files)
+        self.assertEqual((data.get("connections", []), data["packets"]), ([], []))
+        self.assertEqual([note for note in data.get("notes", []) if "qp" in note["members"]], [])
+        data = self.data_of("--qp", str(number), *files)
+        self.assertEqual(data["packets"], whole["packets"])
+        self.assertEqual(data["notes"], whole["notes"])
+
+    def test_reads_the_standard_input(self):
+        path = harness.PROJECT / "pcap_fixtures/vs_loss_both.pcap"
+        with open(path, "rb") as capture:
+            result = subprocess.run(
+                [harness.STAGE.urnic, "view", "--json", "-"],
+                stdin=capture,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+        data, expected = json.loads(result.stdout), self.data_of(path)
+        self.assertEqual(data["files"][0].pop("name"), "standard input")
+        expected["files"][0].pop("name")
+        self.assertEqual(data, expected)
+
     def captures(self):
         folders = [
             harness.PROJECT / "pcap_fixtures",

@@ -72,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace urnic::check;
   constexpr CongestionPolicy kSlowLink = {
       .cnp_spacing_ns = 200'000, .cnp_scope = CnpScope::kAddress, .link_rate_bps = 1e8};
-  Checker checker(CheckOptions{.congestion = kSlowLink, .ladder_rows = 16});
+  Checker checker(CheckOptions{.congestion = kSlowLink, .keeping = {.ladder_rows = 16, .silences = 4}});
   urnic::fuzz::for_each_frame(data, size,
                               [&](const RawFrame& raw) { checker.add(LinkType::kEthernet, raw); });
   checker.finish();

@@ -122,7 +122,7 @@ def test_captures_are_judged():
     violations = [finding for finding in bad.findings if finding.severity == "violation"]
     assert not bad.is_clean and bad.violations == len(violations) == 3
     assert str(violations[0]).startswith(
-        "violation msn: frame 17, 10.77.0.2 qp 0x2d > 10.77.0.3 qp 0x2c: expected 8"
+        "violation msn: frame 17, 10.77.0.2 qp 0x00002d > 10.77.0.3 qp 0x00002c: expected 8"
     )
 
 

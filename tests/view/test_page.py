@@ -44,6 +44,22 @@ class Page(PageTest):
         self.open()
         self.assertEqual(self.browser.find_elements(By.ID, "omitted"), [])
 
+    def test_says_how_much_the_user_did_not_choose(self):
+        data = sample_data.make(20)
+        data["files"][0]["others"] = {"connections": 12, "packets": 3400, "findings": 1}
+        self.open(data)
+        self.assertIn(
+            "12 connections of others not shown, with 3,400 packets and 1 finding", self.text(".others")
+        )
+        self.open()
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, ".others"), [])
+
+    def test_writes_queue_pairs_as_wireshark_does(self):
+        data = sample_data.make(20)
+        data["connections"][0]["ends"][0]["qp"] = 0x2F
+        self.open(data)
+        self.assertIn("QP 0x00002f", self.text("#ends"))
+
     def test_takes_what_has_next_to_nothing(self):
         bare = {"seen": [{"time": 5}]}
         for data in (

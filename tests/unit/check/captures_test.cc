@@ -159,8 +159,8 @@ TEST(Fixtures, ShowTheWrongQkey) {
 
 TEST(Fixtures, PairTheQueuePairsThatTheLogsName) {
   const auto checker = check_file(fixtures() / "vs_loss_both.pcap");
-  EXPECT_EQ(checker->connections().name_of_flow(0), "10.77.0.2 qp 0x45 > 10.77.0.3 qp 0x44");
-  EXPECT_EQ(checker->connections().name_of_flow(1), "10.77.0.3 qp 0x44 > 10.77.0.2 qp 0x45");
+  EXPECT_EQ(checker->connections().name_of_flow(0), "10.77.0.2 qp 0x000045 > 10.77.0.3 qp 0x000044");
+  EXPECT_EQ(checker->connections().name_of_flow(1), "10.77.0.3 qp 0x000044 > 10.77.0.2 qp 0x000045");
   EXPECT_EQ(pairs_of(check_file(fixtures() / "srq_pingpong.pcap")->connections()).size(), 4u);
 }
 

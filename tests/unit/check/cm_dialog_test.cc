@@ -246,7 +246,7 @@ TEST(AgreedLimits, TellAnEndOfTriesFromAnEndOfTheCapture) {
     capture.repeat(4, 4, kSecond);
     EXPECT_THAT(findings_in(capture),
                 ElementsAre(HasSubstr("event repetition"),
-                            retries == 1 ? "event gave-up: PSN 0x19824e: 2 transmissions, and no answer"
+                            retries == 1 ? "event gave-up: PSN 1671758: 2 transmissions, and no answer"
                                          : "unknown no-answer: 2 transmissions without"));
   }
 }

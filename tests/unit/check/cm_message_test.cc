@@ -41,17 +41,17 @@ std::vector<std::string> texts_of(const std::string& capture) {
 
 TEST(CmMessage, SaysWhoWantsToConnectAndWithWhichPsns) {
   EXPECT_THAT(texts_of("rping_ipv6"),
-              ElementsAre("CM REQ port 7174 qp 0x1b psn 45a74d", "CM REP qp 0x1b psn 19824e", "CM RTU",
-                          "CM DREQ qp 0x1b", "CM DREP"));
+              ElementsAre("CM REQ port 7174 qp 0x00001b psn 4564813", "CM REP qp 0x00001b psn 1671758",
+                          "CM RTU", "CM DREQ qp 0x00001b", "CM DREP"));
 }
 
 TEST(CmMessage, SaysWhyAConnectionIsRejected) {
   EXPECT_THAT(texts_of("cm_reject"),
-              ElementsAre("CM REQ port 7174 qp 0x1d psn bdc471", "CM REJ 8, no listener"));
+              ElementsAre("CM REQ port 7174 qp 0x00001d psn 12436593", "CM REJ 8, no listener"));
 }
 
 TEST(CmMessage, SaysWhichQueuePairTakesDatagrams) {
-  EXPECT_THAT(texts_of("udaddy"), ElementsAre("CM SIDR_REQ UDP port 7174", "CM SIDR_REP qp 0x20"));
+  EXPECT_THAT(texts_of("udaddy"), ElementsAre("CM SIDR_REQ UDP port 7174", "CM SIDR_REP qp 0x000020"));
 }
 
 // Fact 46: a REJ of a REQ without a listener has no communication ID of its own.
@@ -92,7 +92,7 @@ class MadeMessage : public testing::Test {
 TEST_F(MadeMessage, HasATransport) {
   EXPECT_EQ(read()->transport, CmTransport::kRc);
   put(24 + 43, 1 << 1);
-  EXPECT_EQ(describe(*read()), "CM REQ UC service 0x0 qp 0x0 psn 000000");
+  EXPECT_EQ(describe(*read()), "CM REQ UC service 0x0 qp 0x000000 psn 0");
   put(24 + 43, 3 << 1);
   EXPECT_EQ(read()->transport, CmTransport::kOther);
   put(24 + 51, 1);

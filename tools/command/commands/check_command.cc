@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "tools/command/capture_advice.h"
+#include "tools/command/capture_input.h"
 #include "tools/command/console.h"
 #include "tools/conformance/check/capture_reader.h"
 #include "tools/conformance/check/checker.h"
@@ -22,6 +24,7 @@ namespace urnic::tools {
 namespace {
 
 constexpr std::size_t kLadderRows = 2000;  // of each direction
+constexpr int kMostSilences = 1000;
 
 constexpr const char* kCheckFooter =
     R"(Reads captures of any RoCEv2 (Ethernet, Linux cooked or raw IP), follows every queue pair in both
@@ -29,6 +32,7 @@ directions and says what breaks the rules of the InfiniBand transport. Services 
 
   urnic check capture.pcap                    what happened, and what was wrong
   urnic check --ladder capture.pcap           and who said what, packet by packet
+  urnic check --qp 0x11 --ladder a.pcap       one queue pair of many, with all that it says and hears
   urnic check --json *.pcapng | jq .          for programs
   tcpdump -w - udp port 4791 | urnic check -  stops with the input
 
@@ -42,8 +46,14 @@ Of congestion, the report says how far apart CNPs are, which packets were marked
 on NIC and link: CNPs that are too near are found with --cnp-spacing only, and frames sent in spite of a pause with --link-rate only.
 Times are measured at the place of capture: "answered in" is from a request passing there to its answer (least / mean / most).
 
+The longest silences are a list of their own: pauses without any packet of a connection, and waits for an
+answer, from the first transmission of the oldest request that it answers. The line says what ended them.
+With --qp or --ip all frames are judged as without, and what is not shown is counted: verdict and exit code
+are about what is shown. Frames that belong to no connection are not shown. The capture is read twice; the
+standard input is copied to a file for that.
+
 Exit code: 0 nothing violated, 1 violations, 2 a file could not be read to its end, or wrong usage, 3 a file
-has no frame of RoCEv2; of several files the largest.)";
+has no frame of RoCEv2, or none of what was chosen; of several files the largest.)";
 
 /// A bar on stderr while a long file is read on a terminal.
 class ProgressBar {
@@ -90,11 +100,12 @@ void add_policy(CLI::App& command, const char* name, ReadPolicy read, check::Con
       ->type_name(form);
 }
 
-/// Reads all of a capture into `checker` and returns what kept it from the end, or nothing.
-std::string read_all(const std::string& file, check::Checker& checker) {
+/// Reads all of the capture `file`, which is at `path`, into `checker`. Returns what kept it from the end, or
+/// nothing.
+std::string read_all(const std::string& file, const std::string& path, check::Checker& checker) {
   constexpr std::uint64_t kFramesPerUpdate = 4096;
   std::string why;
-  auto reader = check::CaptureReader::open(file == "-" ? "/dev/stdin" : file, why);
+  auto reader = check::CaptureReader::open(path == "-" ? "/dev/stdin" : path, why);
   if (!reader) return file + ": " + why;
   ProgressBar bar(reader->size());
   while (const auto frame = reader->next()) {
@@ -121,6 +132,11 @@ CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
                    "Path MTU of all connections; without it, what the first full packet shows")
       ->check(CLI::IsMember({256, 512, 1024, 2048, 4096}))
       ->type_name("BYTES");
+  add_choice(*command, choice_);
+  command->add_option("--silences", silences_, "How many of the longest silences are listed")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kMostSilences))
+      ->type_name("N");
   add_policy(*command, "--cnp-spacing", check::read_cnp_spacing, congestion_, "TIME[:qp|address|port]",
              "CNPs are so far apart: those to one queue pair (default), to one address, or all of a sender, "
              "as 50us:port");
@@ -143,26 +159,51 @@ int CheckCommand::run() const {
   }
   int exit_code = 0;
   auto reports = nlohmann::json::array();
-  for (const std::string& file : files_) {
-    check::Checker checker(
-        check::CheckOptions{.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
-                            .congestion = congestion_,
-                            .ladder_rows = ladder_ ? kLadderRows : 0});
-    const std::string damage = read_all(file, checker);
-    checker.finish();
-    if (json_) {
-      reports.push_back(check::json_report(file, checker, damage));
-    } else if (damage.empty() || checker.counts().frames > 0) {
-      std::fputs(check::text_report(file, checker, damage, ladder_).c_str(), stdout);
-    }
-    if (!damage.empty()) complain(damage + advice_on_capture(file));
-    exit_code = std::max(exit_code, static_cast<int>(check::verdict_of(checker, damage)));
-  }
+  for (const std::string& file : files_) exit_code = std::max(exit_code, judge(file, reports));
   if (json_) {
     constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names of files are any bytes
     std::puts(reports.dump(2, ' ', false, kReplace).c_str());
   }
   return exit_code;
+}
+
+check::CheckOptions CheckCommand::options() const {
+  return {.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
+          .congestion = congestion_,
+          .keeping = {.ladder_rows = ladder_ ? kLadderRows : 0, .silences = silences_}};
+}
+
+int CheckCommand::judge(const std::string& file, nlohmann::json& reports) const {
+  check::CheckOptions how = options();
+  std::string path = file;
+  std::optional<RereadableCapture> copy;
+  check::FlowSet chosen;
+  if (!choice_.takes_all()) {
+    std::string why;
+    copy = RereadableCapture::open(file, why);
+    if (!copy) {
+      complain(file + ": " + why);
+      return kExitUsage;
+    }
+    path = copy->path();
+    check::Checker first(options());
+    read_all(file, path, first);
+    check::add_chosen_flows(first.connections(), choice_, chosen);
+    how.keeping.shown = &chosen;
+  }
+  check::Checker checker(how);
+  const std::string damage = read_all(file, path, checker);
+  checker.finish();
+  if (json_) {
+    reports.push_back(check::json_report(file, checker, damage));
+  } else if (damage.empty() || checker.counts().frames > 0) {
+    std::fputs(check::text_report(file, checker, damage, ladder_).c_str(), stdout);
+  }
+  if (!damage.empty()) complain(damage + advice_on_capture(file));
+  if (checker.is_choice() && chosen.empty() && checker.counts().roce_v2 > 0) {
+    complain_of_empty_choice(file, choice_);
+  }
+  return static_cast<int>(check::verdict_of(checker, damage));
 }
 
 }  // namespace urnic::tools

@@ -4,11 +4,15 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "tools/command/command.h"
+#include "tools/conformance/check/checker.h"
+#include "tools/conformance/check/choice.h"
 #include "tools/conformance/check/congestion/policy.h"
 
 namespace urnic::tools {
@@ -22,6 +26,8 @@ class CheckCommand {
 
  private:
   int run() const;
+  check::CheckOptions options() const;
+  int judge(const std::string& file, nlohmann::json& reports) const;
 
   std::vector<std::string> files_;
   bool json_ = false;
@@ -30,6 +36,8 @@ class CheckCommand {
   bool ladder_ = false;
   bool rules_ = false;
   std::uint32_t path_mtu_ = 0;
+  std::size_t silences_ = 5;
+  check::Choice choice_;
   check::CongestionPolicy congestion_;
 };
 

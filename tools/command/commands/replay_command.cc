@@ -5,15 +5,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "tools/command/capture_advice.h"
 #include "tools/command/console.h"
 #include "tools/conformance/check/capture_reader.h"
+#include "tools/conformance/check/choice.h"
 #include "tools/conformance/replay/replay.h"
 
 namespace urnic::tools {
@@ -30,26 +29,8 @@ has the rules, and the deviations that it allows.
   urnic replay --ladder capture.pcap                  with every packet, captured and ours side by side
   urnic replay --json *.pcap | jq .                   for programs
 
-Exit code: 0 all that was played is equal, 1 a mismatch, 2 a file cannot be read or nothing in it can be played, or wrong
-usage.)";
-
-/// "0x11" or "17" or two of them with a colon; nothing if it is neither.
-std::optional<std::vector<std::uint32_t>> parse_queue_pairs(const std::string& text) {
-  constexpr unsigned long kMostQpNumber = 0xffffff;
-  std::vector<std::uint32_t> numbers;
-  std::size_t at = 0;
-  while (at <= text.size()) {
-    const std::size_t end = std::min(text.find(':', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    char* rest = nullptr;
-    const unsigned long number = std::strtoul(word.c_str(), &rest, 0);
-    if (word.empty() || word[0] == '-' || *rest != '\0' || number > kMostQpNumber) return std::nullopt;
-    numbers.push_back(static_cast<std::uint32_t>(number));
-    at = end + 1;
-  }
-  if (numbers.size() > 2) return std::nullopt;
-  return numbers;
-}
+Exit code: 0 all that was played is equal, 1 a mismatch, 2 a file cannot be read or nothing in it can be played, or
+wrong usage.)";
 
 /// Reads all of `file`; what kept it from the end is returned, or nothing.
 std::string read_all(const std::string& file, replay::Capture& capture) {
@@ -102,7 +83,7 @@ int ReplayCommand::run() const {
                                 .keep_ladder = ladder_,
                                 .memory_changes = memory_changes_};
   if (!queue_pairs_.empty()) {
-    const auto numbers = parse_queue_pairs(queue_pairs_);
+    const auto numbers = check::read_queue_pairs(queue_pairs_);
     if (!numbers) {
       complain(fmt::format(
           "replay: --qp {}: one number up to 0xffffff, or two with a colon (see 'urnic replay --help')",

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tools/command/capture_advice.h"
+#include "tools/command/capture_input.h"
 #include "tools/command/console.h"
 #include "tools/command/usage_error.h"
 #include "tools/inspection/view/page.h"
@@ -28,6 +29,8 @@ every packet, which packet answers or repeats which, what 'urnic check' says of 
   urnic run --record client.pcapng --fault loss=0.01 -- ibv_rc_pingpong -d urnic0 -g 1 localhost
   urnic view server.pcapng client.pcapng      both ends on one time line
   urnic view capture.pcap                     what any other NIC sent and received
+  urnic view --qp 0x11 capture.pcap           one queue pair of many, with all that it says and hears
+  tcpdump -w - udp port 4791 | urnic view -   when tcpdump has ended
   urnic view --json capture.pcap | jq .       for programs
 
 Recordings of 'urnic run --record' have besides what programs posted, what completed, timers, states, and why packets were sent
@@ -35,10 +38,13 @@ again. Of two recordings a packet is one arrow, from when it was sent to when it
 
 Exit code: 0 the page was made, 2 a file could not be read or written, or wrong usage.)";
 
+constexpr const char* kStandardInput = "standard input";
+
 std::string title_of(const std::vector<std::string>& files) {
   std::string title;
   for (const std::string& file : files) {
-    title += (title.empty() ? "" : ", ") + file.substr(file.rfind('/') + 1);
+    title += (title.empty() ? "" : ", ") +
+             (file == "-" ? std::string(kStandardInput) : file.substr(file.rfind('/') + 1));
   }
   return title;
 }
@@ -49,7 +55,7 @@ ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
   CLI::App* const command =
       app.add_subcommand("view", "Show captures in a browser: urnic view [OPTIONS] FILE...");
   command->footer(kViewFooter);
-  command->add_option("files", files_, "pcap or pcapng files")->type_name("FILE");
+  command->add_option("files", files_, "pcap or pcapng files; - is the standard input")->type_name("FILE");
   command->add_option("-o,--output", output_, "Where the page goes; - is the standard output")
       ->capture_default_str()
       ->type_name("FILE");
@@ -66,6 +72,7 @@ ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
       ->capture_default_str()
       ->check(whole_number())
       ->type_name("N");
+  add_choice(*command, choice_);
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
@@ -74,16 +81,34 @@ int ViewCommand::run() const {
     complain(which_capture("view"));
     return kExitUsage;
   }
-  view::Layouts layouts;
-  std::vector<view::Capture> captures;
+  std::vector<RereadableCapture> inputs;
   for (const std::string& file : files_) {
     std::string why;
-    auto capture =
-        view::read_capture(file, static_cast<std::uint32_t>(captures.size()), range_, layouts, why);
+    auto input = RereadableCapture::open(file, why);
+    if (!input) {
+      complain(file + ": " + why);
+      return kExitUsage;
+    }
+    inputs.push_back(*std::move(input));
+  }
+  check::FlowSet chosen;
+  view::Range range = range_;
+  if (!choice_.takes_all()) {
+    for (const RereadableCapture& input : inputs) view::add_chosen_flows(input.path(), choice_, chosen);
+    range.shown = &chosen;
+  }
+  view::Layouts layouts;
+  std::vector<view::Capture> captures;
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::string& file = files_[i];
+    std::string why;
+    auto capture = view::read_capture(inputs[i].path(), static_cast<std::uint32_t>(i), range, layouts, why);
     if (!capture) {
       complain(file + ": " + why + advice_on_capture(file));
       return kExitUsage;
     }
+    capture->file.name = file == "-" ? kStandardInput : file;
+    if (range.shown != nullptr && capture->packets.empty()) complain_of_empty_choice(file, choice_);
     if (!capture->file.error.empty()) {
       complain(file + ": " + capture->file.error + "; the page has what comes before");
     }
@@ -105,6 +130,11 @@ int ViewCommand::run() const {
   fmt::print("{}: {} packets of {} connections{}; open it in a browser\n", output_, trace.packets.size(),
              trace.connections.size(),
              trace.omitted > 0 ? fmt::format(", without {} others", trace.omitted) : "");
+  for (const view::TraceFile& file : trace.files) {
+    if (!file.is_part) continue;
+    fmt::print("{}: {} connections of others not shown, with {} packets and {} findings\n", file.name,
+               file.other_connections, file.other_packets, file.other_findings);
+  }
   return 0;
 }
 

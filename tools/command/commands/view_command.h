@@ -26,6 +26,7 @@ class ViewCommand {
   std::string output_ = "urnic-view.html";
   bool json_ = false;
   view::Range range_;
+  check::Choice choice_;
 };
 
 }  // namespace urnic::tools

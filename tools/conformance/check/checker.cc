@@ -11,6 +11,15 @@
 #include "tools/conformance/check/packets/packet.h"
 
 namespace urnic::check {
+namespace {
+
+/// Whether the headers announce more bytes than the frame had on the wire: then the sender is to blame for
+/// what is missing, and otherwise the capture.
+bool exceeds_wire(const Frame& frame, const RawFrame& raw) {
+  return frame.is_cut() && raw.wire_bytes < raw.bytes.size() + frame.ib_bytes - frame.ib.size();
+}
+
+}  // namespace
 
 IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   counts_.first_ns = counts_.frames == 0 ? raw.time_ns : counts_.first_ns;
@@ -35,7 +44,6 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
   ++(frame->is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
   counts_.ecn_marked += is_marked(*frame) ? 1 : 0;
   if (link) pauses_.on_roce(*link, raw.number, raw.time_ns);
-  check_frame(*frame, raw.number, findings_);
   const IcrcResult result = judge(*frame, raw);
   switch (result) {
     case IcrcResult::kRight:
@@ -61,60 +69,66 @@ bool Checker::is_misdirected_roce(const Frame& frame) const {
 }
 
 IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
-  if (frame.fault != FrameFault::kNone) return IcrcResult::kUnknown;
-  if (frame.is_cut()) {
-    // What the frame had on the wire decides who is to blame: the capture or the sender.
-    const std::size_t missing = frame.ib_bytes - frame.ib.size();
-    if (raw.wire_bytes < raw.bytes.size() + missing) {
-      findings_.add(Rule::kIpLength, kNoFlow, {raw.number}, fmt::format("{} bytes at most", raw.wire_bytes),
-                    fmt::format("{} bytes more", raw.bytes.size() + missing - raw.wire_bytes));
-      return IcrcResult::kUnknown;
-    }
-    findings_.add(Rule::kCutFrame, kNoFlow, {raw.number}, fmt::format("{} bytes", raw.wire_bytes),
-                  fmt::format("{} bytes captured: no ICRC to check", raw.bytes.size()));
-    if (frame.ib.size() < kBthBytes) {
-      findings_.set_lossy();
-      return IcrcResult::kUnknown;
-    }
-  }
-  const auto icrc = judge_icrc(frame);
-  const bool is_damaged = icrc && !icrc->is_right();
-  if (is_damaged) {
-    findings_.add(Rule::kIcrc, kNoFlow, {raw.number}, fmt::format("{:08x}", icrc->expected),
-                  fmt::format("{:08x}", icrc->seen));
+  if (frame.fault != FrameFault::kNone || frame.ib.size() < kBthBytes) {
+    check_frame(frame, raw.number, kNoFlow, findings_);
+    if (frame.fault == FrameFault::kNone) judge_cut(frame, raw, kNoFlow);
+    return IcrcResult::kUnknown;
   }
   const Packet packet = parse_packet(frame);
+  const auto icrc = judge_icrc(frame);
+  const bool is_damaged = icrc && !icrc->is_right();
+  const bool may_found = !is_damaged && packet.fault == PacketFault::kNone && !exceeds_wire(frame, raw);
+  const std::uint32_t flow = connections_.flow_of(frame, packet, may_found);
+  check_frame(frame, raw.number, flow, findings_);
+  if (!judge_cut(frame, raw, flow)) return IcrcResult::kUnknown;
+  if (is_damaged) {
+    findings_.add(Rule::kIcrc, flow, {raw.number}, fmt::format("{:08x}", icrc->expected),
+                  fmt::format("{:08x}", icrc->seen));
+  }
   // The models do not see it.
   if (packet.fault == PacketFault::kCut) findings_.set_lossy();
   if (packet.fault == PacketFault::kNone) {
-    follow(frame, packet, raw, is_damaged, icrc ? icrc->seen : 0);
-  } else if (!is_damaged) {
-    report_fault(frame, packet, raw.number, findings_);
-  }
-  return !icrc ? IcrcResult::kUnknown : is_damaged ? IcrcResult::kWrong : IcrcResult::kRight;
-}
-
-void Checker::follow(const Frame& frame, const Packet& packet, const RawFrame& raw, bool is_damaged,
-                     std::uint32_t icrc) {
-  const std::uint32_t flow = connections_.flow_of(frame, packet, is_damaged);
-  if (flow == kNoFlow && !is_damaged) {
-    findings_.add(Rule::kUntracked, kNoFlow, {raw.number},
-                  fmt::format("{} flows at most", Connections::kMaxFlows), "another one");
-  }
-  // What a damaged packet says breaks no further rule: its receiver never looked at it.
-  findings_.mute(is_damaged);
-  counts_.cnps += packet.info->service == Service::kCnp && !is_damaged ? 1 : 0;
-  check_packet(packet, raw.number, flow, findings_);
-  if (flow != kNoFlow) {
     const Seen seen{.frame = frame,
                     .packet = packet,
                     .number = raw.number,
                     .time_ns = raw.time_ns,
                     .is_damaged = is_damaged,
-                    .icrc = icrc};
+                    .icrc = icrc ? icrc->seen : 0};
+    follow(flow, seen);
+  } else if (!is_damaged) {
+    report_fault(frame, packet, raw.number, flow, findings_);
+  }
+  return !icrc ? IcrcResult::kUnknown : is_damaged ? IcrcResult::kWrong : IcrcResult::kRight;
+}
+
+bool Checker::judge_cut(const Frame& frame, const RawFrame& raw, std::uint32_t flow) {
+  if (!frame.is_cut()) return true;
+  const std::size_t missing = frame.ib_bytes - frame.ib.size();
+  if (exceeds_wire(frame, raw)) {
+    findings_.add(Rule::kIpLength, flow, {raw.number}, fmt::format("{} bytes at most", raw.wire_bytes),
+                  fmt::format("{} bytes more", raw.bytes.size() + missing - raw.wire_bytes));
+    return false;
+  }
+  findings_.add(Rule::kCutFrame, flow, {raw.number}, fmt::format("{} bytes", raw.wire_bytes),
+                fmt::format("{} bytes captured: no ICRC to check", raw.bytes.size()));
+  if (frame.ib.size() < kBthBytes) findings_.set_lossy();
+  return frame.ib.size() >= kBthBytes;
+}
+
+void Checker::follow(std::uint32_t flow, const Seen& seen) {
+  const Packet& packet = seen.packet;
+  if (flow == kNoFlow && !seen.is_damaged) {
+    findings_.add(Rule::kUntracked, kNoFlow, {seen.number},
+                  fmt::format("{} flows at most", Connections::kMaxFlows), "another one");
+  }
+  // What a damaged packet says breaks no further rule: its receiver never looked at it.
+  findings_.mute(seen.is_damaged);
+  counts_.cnps += packet.info->service == Service::kCnp && !seen.is_damaged ? 1 : 0;
+  check_packet(packet, seen.number, flow, findings_);
+  if (flow != kNoFlow) {
     connections_.on_packet(flow, seen);
     const Flow& known = connections_.flows()[flow];
-    if (!is_damaged) notifications_.on_packet(flow, known.peer, known.key, seen);
+    if (!seen.is_damaged) notifications_.on_packet(flow, known.peer, known.key, seen);
   }
   findings_.mute(false);
 }

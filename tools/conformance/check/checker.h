@@ -18,7 +18,7 @@ namespace urnic::check {
 struct CheckOptions {
   Policy policy{};
   CongestionPolicy congestion{};
-  std::size_t ladder_rows = 0;  ///< kept per direction of a connection; 0 for no ladder
+  Keeping keeping{};
 };
 
 struct FrameCounts {
@@ -44,9 +44,10 @@ class Checker {
  public:
   explicit Checker(const CheckOptions& options)
       : findings_(options.policy),
-        connections_(findings_, options.ladder_rows),
+        connections_(findings_, options.keeping),
         notifications_(findings_, options.congestion),
-        pauses_(findings_, options.congestion) {}
+        pauses_(findings_, options.congestion),
+        is_choice_(options.keeping.shown != nullptr) {}
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
@@ -57,20 +58,24 @@ class Checker {
   const FrameCounts& counts() const { return counts_; }
   const Findings& findings() const { return findings_; }
   const Connections& connections() const { return connections_; }
+  /// Whether the user chose some flows, so that others are left out of the report.
+  bool is_choice() const { return is_choice_; }
   const Notifications& notifications() const { return notifications_; }
   const Pauses& pauses() const { return pauses_; }
 
  private:
   bool is_misdirected_roce(const Frame& frame) const;
   IcrcResult judge(const Frame& frame, const RawFrame& raw);
-  void follow(const Frame& frame, const Packet& packet, const RawFrame& raw, bool is_damaged,
-              std::uint32_t icrc);
+  /// Says what is missing of a cut frame. False if that is so much that nothing can be followed.
+  bool judge_cut(const Frame& frame, const RawFrame& raw, std::uint32_t flow);
+  void follow(std::uint32_t flow, const Seen& seen);
 
   FrameCounts counts_;
   Findings findings_;
   Connections connections_;
   Notifications notifications_;
   Pauses pauses_;
+  bool is_choice_;
 };
 
 }  // namespace urnic::check

@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tools/conformance/check/cm/form.h"
 #include "tools/conformance/check/cm/message.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 namespace {
@@ -20,17 +22,19 @@ constexpr std::uint32_t kMaxFailedMatches = 256;
 
 }  // namespace
 
-std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, bool is_damaged) {
+std::uint32_t Connections::flow_of(const Frame& frame, const Packet& packet, bool may_found) {
   const FlowKey key{frame.source, frame.destination, packet.destination_qp};
   if (last_flow_ != kNoFlow && flows_[last_flow_].key == key) return last_flow_;
   if (const auto known = index_.find(key); known != index_.end()) {
     return last_flow_ = known->second;
   }
-  if (is_damaged || flows_.size() >= kMaxFlows) return kNoFlow;
+  if (!may_found || flows_.size() >= kMaxFlows) return kNoFlow;
   const auto index = static_cast<std::uint32_t>(flows_.size());
   Flow& flow = flows_.emplace_back();
   flow.key = key;
   flow.source_port = frame.source_port;
+  flow.is_shown = keeping_.shown == nullptr || keeping_.shown->contains(key);
+  if (flow.is_shown) findings_.show(index);
   index_.emplace(key, index);
   auto& neighbors = between_[FlowKey{key.source, key.destination, 0}];
   if (neighbors.size() < kMaxCandidates) neighbors.push_back(index);
@@ -47,6 +51,8 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
     watch_ip_ids(flow, seen);
     seen.order = order_of(flow, seen);
   }
+  const Landmark latest = std::exchange(flow.latest, landmark_of(seen));
+  const bool was_idle = is_idle(flow);
   flow.first_ns = flow.packets == 0 ? seen.time_ns : flow.first_ns;
   flow.last_ns = std::max(flow.last_ns, seen.time_ns);
   ++flow.packets;
@@ -55,7 +61,7 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
     ++flow.copies;
     findings_.add(Rule::kNetworkCopy, index, {seen.number}, "",
                   fmt::format("{} with PSN {} once more, with the same IP identification",
-                              name_of(seen.packet.opcode), hex(seen.packet.psn)));
+                              name_of(seen.packet.opcode), to_string(seen.packet.psn)));
     if (flow.direction && !info.is_response() && info.service == flow.service) {
       flow.direction->requester.on_copy(seen);
     }
@@ -80,10 +86,11 @@ void Connections::on_packet(std::uint32_t index, const Seen& packet) {
       mark = LadderMark::kAgain;
     }
   }
-  if (ladder_limit_ > 0) {
+  note_pause(index, latest, was_idle, seen, mark == LadderMark::kAgain);
+  if (keeping_.ladder_rows > 0 && flows_[index].is_shown) {
     const Flow& now = flows_[index];
     const bool interrupted = now.peer && flows_[*now.peer].ladder.last_frame() > now.ladder.last_frame();
-    flows_[index].ladder.add(seen, mark, interrupted, ladder_limit_);
+    flows_[index].ladder.add(seen, mark, interrupted, keeping_.ladder_rows);
   }
 }
 
@@ -153,8 +160,8 @@ void Connections::on_datagram(std::uint32_t index, const Seen& seen) {
       pair(index, other->second);
     }
   } else if (seen.packet.q_key != flow.q_key) {
-    findings_.add(Rule::kQkeyChanged, index, {seen.number}, fmt::format("{:#010x}", flow.q_key),
-                  fmt::format("{:#010x}", seen.packet.q_key));
+    findings_.add(Rule::kQkeyChanged, index, {seen.number}, key_text(flow.q_key),
+                  key_text(seen.packet.q_key));
   }
 }
 
@@ -207,7 +214,7 @@ void Connections::judge_by_agreement(std::uint32_t index, const Seen& seen) {
   if (agreed.ended_frame != 0 && seen.time_ns - agreed.ended_ns > kInFlightNs && !log.is_empty() &&
       log.next() == seen.packet.psn) {
     findings_.add(Rule::kCmDataAfterEnd, index, {agreed.ended_frame, seen.number}, "no new requests",
-                  fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+                  fmt::format("{} with PSN {}", name_of(seen.packet.opcode), to_string(seen.packet.psn)));
   }
 }
 
@@ -253,7 +260,7 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
       const bool is_absent = match.candidates == 0;
       findings_.add(is_absent ? Rule::kAnswerWithoutRequest : Rule::kAnswerOfSeveral, index, {seen.number},
                     is_absent ? "a request with this PSN" : "a PSN that one queue pair alone has used",
-                    fmt::format("{} with PSN {}{}", name_of(seen.packet.opcode), hex(seen.packet.psn),
+                    fmt::format("{} with PSN {}{}", name_of(seen.packet.opcode), to_string(seen.packet.psn),
                                 is_absent ? "" : fmt::format(", which {} have", match.candidates)));
     }
   }
@@ -261,7 +268,9 @@ void Connections::on_response(std::uint32_t index, const Seen& seen) {
   Direction& direction = *flows_[*flow.peer].direction;
   direction.requester.confirm_restart(seen.packet.psn);
   direction.exchange.counts.last_ns = std::max(direction.exchange.counts.last_ns, seen.time_ns);
+  const std::optional<Psn> acknowledged = direction.exchange.acknowledged;
   direction.responder.on_answer(seen);
+  if (acknowledged) note_answer(*flow.peer, *acknowledged, seen);
 }
 
 Connections::Match Connections::match_response(const Flow& flow, const Seen& seen) const {
@@ -319,6 +328,7 @@ void Connections::pair(std::uint32_t a, std::uint32_t b) {
 
 void Connections::finish(std::int64_t end_ns) {
   cm_dialogs_.finish(end_ns);
+  note_open_waits(end_ns);
   for (Flow& flow : flows_) {
     if (flow.direction) {
       flow.direction->requester.finish(end_ns);
@@ -327,17 +337,17 @@ void Connections::finish(std::int64_t end_ns) {
   }
 }
 
+std::optional<std::uint32_t> Connections::source_qp_of(const Flow& flow) const {
+  if (flow.peer) return flows_[*flow.peer].key.destination_qp;
+  return flow.service == Service::kUd ? std::optional(flow.source_qp) : std::nullopt;
+}
+
 std::string Connections::name_of_flow(std::uint32_t index) const {
   if (index >= flows_.size()) return "";
   const Flow& flow = flows_[index];
-  std::string source = "?";
-  if (flow.peer) {
-    source = fmt::format("{:#x}", flows_[*flow.peer].key.destination_qp);
-  } else if (flow.service == Service::kUd) {
-    source = fmt::format("{:#x}", flow.source_qp);
-  }
-  return fmt::format("{} qp {} > {} qp {:#x}", to_string(flow.key.source), source,
-                     to_string(flow.key.destination), flow.key.destination_qp);
+  const auto source = source_qp_of(flow);
+  return fmt::format("{} qp {} > {} qp {}", to_string(flow.key.source), source ? qp_text(*source) : "?",
+                     to_string(flow.key.destination), qp_text(flow.key.destination_qp));
 }
 
 }  // namespace urnic::check

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/conformance/check/choice.h"
 #include "tools/conformance/check/cm/agreement.h"
 #include "tools/conformance/check/cm/dialogs.h"
 #include "tools/conformance/check/findings/findings.h"
@@ -21,6 +22,7 @@
 #include "tools/conformance/check/models/responder.h"
 #include "tools/conformance/check/packets/flow_key.h"
 #include "tools/conformance/check/packets/seen.h"
+#include "tools/conformance/check/silences.h"
 
 namespace urnic::check {
 
@@ -62,6 +64,8 @@ struct Flow {
   std::int64_t last_ns = 0;
   std::unique_ptr<Direction> direction;  ///< of connected services, from the first request on
   LadderRows ladder;
+  Landmark latest;       ///< the newest packet
+  bool is_shown = true;  ///< false: the user chose other ones
 
  private:
   friend class Connections;
@@ -78,23 +82,35 @@ struct Flow {
   std::uint32_t failed_matches_ = 0;
 };
 
+/// What is kept beside what the models need.
+struct Keeping {
+  std::size_t ladder_rows = 0;     ///< per direction of a connection; 0 for no ladder
+  std::size_t silences = 0;        ///< so many of the longest
+  const FlowSet* shown = nullptr;  ///< of these flows alone; null: of all
+};
+
 /// Every flow of a capture. Memory is bounded: kMaxFlows flows, and a history per flow that shrinks when
 /// there are many.
 class Connections {
  public:
   static constexpr std::size_t kMaxFlows = 16384;
 
-  Connections(Findings& findings, std::size_t ladder_limit)
-      : findings_(findings), ladder_limit_(ladder_limit), cm_dialogs_(findings) {}
+  Connections(Findings& findings, const Keeping& keeping)
+      : findings_(findings), keeping_(keeping), silences_(keeping.silences), cm_dialogs_(findings) {
+    if (keeping.shown != nullptr) findings_.choose();
+  }
 
-  /// Index of the packet's flow; kNoFlow when there are too many. A damaged packet founds none.
-  std::uint32_t flow_of(const Frame& frame, const Packet& packet, bool is_damaged);
+  /// Index of the packet's flow; kNoFlow when there is none, and it may not or cannot found one.
+  std::uint32_t flow_of(const Frame& frame, const Packet& packet, bool may_found);
   /// Follows a packet of flow `index`.
   void on_packet(std::uint32_t index, const Seen& packet);
   void finish(std::int64_t end_ns);
 
   const std::vector<Flow>& flows() const { return flows_; }
-  /// "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x12"; the first queue pair is "?" when no answer has shown it.
+  const Silences& silences() const { return silences_; }
+  /// The queue pair that sends the packets of a flow, where an answer or a datagram has shown it.
+  std::optional<std::uint32_t> source_qp_of(const Flow& flow) const;
+  /// "10.0.0.1 qp 0x000011 > 10.0.0.2 qp 0x000012"; the first queue pair is "?" when no answer has shown it.
   std::string name_of_flow(std::uint32_t index) const;
 
  private:
@@ -106,6 +122,11 @@ class Connections {
   void on_datagram(std::uint32_t index, const Seen& seen);
   bool on_request(std::uint32_t index, const Seen& seen);
   void on_response(std::uint32_t index, const Seen& seen);
+  void note_pause(std::uint32_t index, const Landmark& own, bool was_idle, const Seen& seen, bool is_again);
+  /// Whether all requests of a connection are answered, as far as the capture tells.
+  bool is_idle(const Flow& flow) const;
+  void note_answer(std::uint32_t index, Psn acknowledged_before, const Seen& seen);
+  void note_open_waits(std::int64_t end_ns);
   /// The flow with the request that an answer in `flow` is for, and how many flows there are that it may be
   /// for: without exactly one there is no match.
   struct Match {
@@ -121,7 +142,8 @@ class Connections {
   void pair(std::uint32_t a, std::uint32_t b);
 
   Findings& findings_;
-  std::size_t ladder_limit_;
+  Keeping keeping_;
+  Silences silences_;
   std::vector<Flow> flows_;
   std::unordered_map<FlowKey, std::uint32_t, FlowKeyHash> index_;
   std::unordered_map<FlowKey, std::vector<std::uint32_t>, FlowKeyHash> between_;  ///< by addresses alone

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "tools/conformance/check/cm/message.h"
+#include "tools/conformance/check/packets/number_text.h"
 #include "tools/conformance/check/packets/opcode.h"
 #include "tools/conformance/check/packets/packet.h"
 
@@ -31,8 +32,8 @@ std::string text_of(const LadderRow& row) {
   } else {
     text = name_of(row.opcode);
   }
-  text += fmt::format(" {:06x}", row.first.value());
-  if (row.count > 1) text += fmt::format("..{:06x} x{}", row.last.value(), row.count);
+  text += " " + to_string(row.first);
+  if (row.count > 1) text += fmt::format("..{} x{}", to_string(row.last), row.count);
   if ((info.has_payload && info.service != Service::kCnp) || info.operation == Operation::kRead) {
     text += fmt::format(" {} B", row.bytes);
   }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tools/conformance/check/packets/number_text.h"
+
 namespace urnic::check {
 namespace {
 
@@ -99,7 +101,7 @@ class PacketJudge {
   void judge_datagram() {
     if (packet_.destination_qp != kGsiQp) return;
     if (packet_.q_key != kGsiQkey) {  // fact 16
-      complain(Rule::kQkeyQp1, fmt::format("{:#010x}", kGsiQkey), fmt::format("{:#010x}", packet_.q_key));
+      complain(Rule::kQkeyQp1, key_text(kGsiQkey), key_text(packet_.q_key));
     }
     if (packet_.payload_bytes != kMadBytes) {  // fact 44
       complain(Rule::kMadLength, fmt::format("{} bytes", kMadBytes),
@@ -114,7 +116,7 @@ class PacketJudge {
                                        [](std::byte octet) { return octet == std::byte{0}; });
     if (packet_.psn != Psn(0) || packet_.ack_requested || packet_.solicited || packet_.pad_bytes != 0) {
       complain(Rule::kCnpForm, "PSN 0, no AckReq, no solicited event, no padding",
-               fmt::format("PSN {:#08x}, AckReq {:d}, solicited event {:d}, padding {}", packet_.psn.value(),
+               fmt::format("PSN {}, AckReq {:d}, solicited event {:d}, padding {}", packet_.psn.value(),
                            packet_.ack_requested, packet_.solicited, packet_.pad_bytes));
     } else if (packet_.payload_bytes != kCnpBytes || !has_zeros) {
       complain(Rule::kCnpForm, fmt::format("{} bytes of zeros", kCnpBytes),
@@ -129,21 +131,21 @@ class PacketJudge {
   Findings& findings_;
 };
 
-void check_udp_checksum(const Frame& frame, std::uint64_t number, Findings& findings) {
+void check_udp_checksum(const Frame& frame, std::uint64_t number, std::uint32_t flow, Findings& findings) {
   const UdpChecksum checksum = judge_udp_checksum(frame);
   if (checksum == UdpChecksum::kWrong) {
-    findings.add(Rule::kUdpChecksum, kNoFlow, {number}, "0 or the right one",
+    findings.add(Rule::kUdpChecksum, flow, {number}, "0 or the right one",
                  fmt::format("{:#06x}", frame.udp_checksum));
   } else if (checksum == UdpChecksum::kAbsent && frame.is_ipv6) {
-    findings.add(Rule::kUdpChecksumZeroIpv6, kNoFlow, {number}, "a checksum over IPv6", "0");
+    findings.add(Rule::kUdpChecksumZeroIpv6, flow, {number}, "a checksum over IPv6", "0");
   }
 }
 
 }  // namespace
 
-void check_frame(const Frame& frame, std::uint64_t number, Findings& findings) {
+void check_frame(const Frame& frame, std::uint64_t number, std::uint32_t flow, Findings& findings) {
   const auto complain = [&](Rule rule, std::string expected, std::string seen) {
-    findings.add(rule, kNoFlow, {number}, std::move(expected), std::move(seen));
+    findings.add(rule, flow, {number}, std::move(expected), std::move(seen));
   };
   const bool is_ipv4 = !frame.is_ipv6 && !frame.is_roce_v1;
   // A sender's own capture may show a checksum that its NIC has yet to fill in.
@@ -168,18 +170,19 @@ void check_frame(const Frame& frame, std::uint64_t number, Findings& findings) {
     complain(Rule::kIpLength, fmt::format("{} bytes", frame.ip_header.size() + frame.udp_length),
              fmt::format("{} bytes", frame.ip_length));
   }
-  check_udp_checksum(frame, number, findings);
+  check_udp_checksum(frame, number, flow, findings);
   if (frame.trailing_bytes > 0) {
-    findings.add(Rule::kEthernetPadding, kNoFlow, {number}, [&](Finding& finding) {
+    findings.add(Rule::kEthernetPadding, flow, {number}, [&](Finding& finding) {
       finding.expected = "the end of the frame";
       finding.seen = fmt::format("{} bytes after the datagram", frame.trailing_bytes);
     });
   }
 }
 
-void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number, Findings& findings) {
+void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number, std::uint32_t flow,
+                  Findings& findings) {
   const auto complain = [&](Rule rule, std::string expected, std::string seen) {
-    findings.add(rule, kNoFlow, {number}, std::move(expected), std::move(seen));
+    findings.add(rule, flow, {number}, std::move(expected), std::move(seen));
   };
   switch (packet.fault) {
     case PacketFault::kNone:

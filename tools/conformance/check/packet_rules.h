@@ -12,10 +12,11 @@
 namespace urnic::check {
 
 /// IP and UDP around the packet.
-void check_frame(const Frame& frame, std::uint64_t number, Findings& findings);
+void check_frame(const Frame& frame, std::uint64_t number, std::uint32_t flow, Findings& findings);
 
 /// A packet that could not be taken apart. `packet.fault` says why.
-void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number, Findings& findings);
+void report_fault(const Frame& frame, const Packet& packet, std::uint64_t number, std::uint32_t flow,
+                  Findings& findings);
 
 /// BTH and extended headers of a packet without fault.
 void check_packet(const Packet& packet, std::uint64_t number, std::uint32_t flow, Findings& findings);

@@ -45,7 +45,7 @@ class Capture {
   static constexpr std::size_t kMostFrames = 1'000'000;
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-  Capture() : findings_(check::Policy{}), connections_(findings_, 0) {}
+  Capture() : findings_(check::Policy{}), connections_(findings_, {}) {}
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tools/conformance/check/packets/number_text.h"
 #include "tools/conformance/check/packets/opcode.h"
 
 namespace urnic::replay {
@@ -19,9 +20,12 @@ constexpr std::byte kMigReq{0x40};
 constexpr std::byte kAckRequest{0x80};
 constexpr std::size_t kShownBytes = 16;
 
+enum class Base : std::uint8_t { kHexadecimal, kDecimal };
+
 struct Field {
   std::size_t bytes;
   const char* name;
+  Base base = Base::kHexadecimal;
 };
 
 /// The fields of a packet in their order, up to its payload.
@@ -32,16 +36,16 @@ std::vector<Field> fields_of(const check::OpcodeInfo& info) {
                                {1, "FECN or BECN"},
                                {3, "destination QP"},
                                {1, "AckReq"},
-                               {3, "PSN"}};
+                               {3, "PSN", Base::kDecimal}};
   const auto add = [&fields](bool present, std::initializer_list<Field> more) {
     if (present) fields.insert(fields.end(), more);
   };
   add(info.has_xrceth, {{4, "XRC SRQ"}});
   add(info.has_deth, {{4, "Q_Key"}, {4, "source QP"}});
   add(info.has_feth, {{4, "FETH"}});
-  add(info.has_reth, {{8, "remote address"}, {4, "R_Key"}, {4, "DMA length"}});
+  add(info.has_reth, {{8, "remote address"}, {4, "R_Key"}, {4, "DMA length", Base::kDecimal}});
   add(info.has_atomic, {{8, "remote address"}, {4, "R_Key"}, {8, "swap or add"}, {8, "compare"}});
-  add(info.has_aeth, {{1, "syndrome"}, {3, "MSN"}});
+  add(info.has_aeth, {{1, "syndrome"}, {3, "MSN", Base::kDecimal}});
   add(info.has_atomic_ack, {{8, "original value"}});
   add(info.has_immediate, {{4, "immediate"}});
   add(info.has_ieth, {{4, "invalidated R_Key"}});
@@ -56,6 +60,17 @@ std::string hex(std::span<const std::byte> bytes, std::size_t from, std::size_t 
   return text.empty() ? "nothing" : text;
 }
 
+/// A field of a header, as Wireshark shows it.
+std::string value_text(std::span<const std::byte> bytes, std::size_t from, const Field& field) {
+  if (bytes.size() < from + field.bytes) return hex(bytes, from, field.bytes);
+  if (field.base == Base::kHexadecimal) return "0x" + hex(bytes, from, field.bytes);
+  std::uint64_t value = 0;
+  for (const std::byte byte : bytes.subspan(from, field.bytes)) {
+    value = value << 8 | std::to_integer<std::uint64_t>(byte);
+  }
+  return std::to_string(value);
+}
+
 Difference describe_difference(std::span<const std::byte> captured, std::span<const std::byte> ours,
                                const check::OpcodeInfo& info) {
   const auto differing = std::mismatch(captured.begin(), captured.end(), ours.begin(), ours.end());
@@ -63,7 +78,7 @@ Difference describe_difference(std::span<const std::byte> captured, std::span<co
   std::size_t from = 0;
   for (const Field& field : fields_of(info)) {
     if (at < from + field.bytes) {
-      return {field.name, hex(captured, from, field.bytes), hex(ours, from, field.bytes)};
+      return {field.name, value_text(captured, from, field), value_text(ours, from, field)};
     }
     from += field.bytes;
   }
@@ -91,7 +106,7 @@ std::string describe(const check::Packet& packet) {
   std::string text = info.operation == check::Operation::kAcknowledge
                          ? check::describe_syndrome(packet.syndrome)
                          : check::name_of(packet.opcode);
-  text += fmt::format(" {:06x}", packet.psn.value());
+  text += " " + check::to_string(packet.psn);
   if (info.has_payload) text += fmt::format(" {} B", packet.payload_bytes);
   if (info.operation == check::Operation::kRead) text += fmt::format(" {} B", packet.length);
   if (info.has_aeth) text += fmt::format(" msn {}", packet.msn);

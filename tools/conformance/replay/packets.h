@@ -30,7 +30,7 @@ class OwnPacket {
   check::Packet packet_;
 };
 
-/// "RC SEND Only 00012f 100 B A": opcode, PSN in hex, bytes, MSN of answers, A for AckReq.
+/// "RC SEND Only 303 100 B A": opcode, PSN, bytes, MSN of answers, A for AckReq.
 std::string describe(const check::Packet& packet);
 
 /// The field in which two packets differ, and its bytes in hex.

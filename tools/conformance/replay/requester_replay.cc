@@ -341,7 +341,7 @@ void RequesterReplay::finish() {
   if (outcome_.verdict != Verdict::kEqual) return;
   if (unanswered != nullptr && went_on) {
     return differ(*unanswered, "",
-                  fmt::format("the captured requester goes on after {}, ours would go back to {:06x}",
+                  fmt::format("the captured requester goes on after {}, ours would go back to PSN {}",
                               describe(unanswered->packet->packet), psn_of(model_.acknowledged()).value()));
   }
   // The end of a message may be missing, too.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <utility>
 
 #include "tools/conformance/check/capture_reader.h"
@@ -13,6 +14,7 @@
 #include "tools/conformance/check/cm/message.h"
 #include "tools/conformance/check/packets/icrc.h"
 #include "tools/conformance/check/packets/opcode.h"
+#include "tools/conformance/check/report/report.h"
 
 namespace urnic::view {
 namespace {
@@ -65,6 +67,8 @@ class Loader {
     if (!is_roce || frame->fault != check::FrameFault::kNone || frame->ib.size() < check::kBthBytes) return;
     const check::Packet packet = check::parse_packet(*frame);
     if (packet.fault != check::PacketFault::kNone) return;
+    const check::FlowKey flow{frame->source, frame->destination, packet.destination_qp};
+    if (range_.shown != nullptr && !range_.shown->contains(flow)) return;
     ++packets_;
     if (packets_ <= range_.skipped || capture_.packets.size() >= range_.most) {
       ++capture_.omitted;
@@ -127,6 +131,15 @@ void take_flows(const check::Connections& connections, Capture& capture) {
 
 }  // namespace
 
+void add_chosen_flows(const std::string& path, const check::Choice& choice, check::FlowSet& chosen) {
+  std::string why;
+  auto reader = check::CaptureReader::open(path, why);
+  if (!reader) return;
+  check::Checker checker({});
+  while (const auto frame = reader->next()) checker.add(reader->link_type(), *frame);
+  check::add_chosen_flows(checker.connections(), choice, chosen);
+}
+
 std::optional<Capture> read_capture(const std::string& path, std::uint32_t number, const Range& range,
                                     Layouts& layouts, std::string& why) {
   auto reader = check::CaptureReader::open(path, why);
@@ -134,7 +147,7 @@ std::optional<Capture> read_capture(const std::string& path, std::uint32_t numbe
   std::ifstream beside(path, std::ios::binary);
   PcapngExtras extras = read_pcapng_extras(beside);
   Capture capture;
-  check::Checker checker({});
+  check::Checker checker({.keeping = {.shown = range.shown}});
   Loader loader(capture, number, range, layouts);
   while (const auto frame = reader->next()) {
     checker.add(reader->link_type(), *frame);
@@ -148,9 +161,17 @@ std::optional<Capture> read_capture(const std::string& path, std::uint32_t numbe
                   .program = extras.program,
                   .interface = extras.interface,
                   .has_notes = !extras.notes.empty(),
+                  .is_part = range.shown != nullptr,
                   .error = reader->error()};
   if (capture.file.error.empty() && extras.omitted_notes > 0) {
     capture.file.error = fmt::format("{} notes more than {} are left out", extras.omitted_notes, kMostNotes);
+  }
+  if (capture.file.is_part) {
+    const check::LeftOut left_out = check::left_out_of(checker);
+    capture.file.other_connections = left_out.connections;
+    capture.file.other_packets = left_out.packets;
+    capture.file.other_findings =
+        std::accumulate(left_out.findings.begin(), left_out.findings.end(), std::uint64_t{0});
   }
   capture.notes = std::move(extras.notes);
   return capture;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tools/conformance/check/choice.h"
 #include "tools/conformance/check/findings/findings.h"
 #include "tools/conformance/check/packets/flow_key.h"
 #include "tools/inspection/view/layouts.h"
@@ -21,6 +22,7 @@ namespace urnic::view {
 struct Range {
   std::uint64_t skipped = 0;  ///< packets before the first one
   std::uint64_t most = 50'000;
+  const check::FlowSet* shown = nullptr;  ///< packets of these flows alone; null: of all
 };
 
 /// The queue pair that sends a flow's packets, where it is known.
@@ -35,6 +37,9 @@ struct Capture {
   std::vector<Note> notes{};
   std::vector<check::Finding> findings{};
 };
+
+/// Adds the flows of the capture at `path` that `choice` takes. What cannot be read has none.
+void add_chosen_flows(const std::string& path, const check::Choice& choice, check::FlowSet& chosen);
 
 /// Reads the capture. `number` is its index among the trace's files. Nothing when it cannot be opened; then
 /// `why` says so in one line.

@@ -94,6 +94,10 @@ struct TraceFile {
   std::string program{};
   std::string interface {};
   bool has_notes = false;
+  bool is_part = false;  ///< the user chose some connections; what the others have is counted:
+  std::uint64_t other_connections = 0;
+  std::uint64_t other_packets = 0;
+  std::uint64_t other_findings = 0;
   std::string error{};  ///< why it was not read to its end
 };
 

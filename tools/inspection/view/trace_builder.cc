@@ -40,7 +40,9 @@ void mark_lost_and_dropped(const std::vector<std::int64_t>& last_ns, Trace& trac
   }
 }
 
-void add_notes(const FramePlaces& places, std::uint32_t file, std::vector<Note>& notes, Trace& trace) {
+/// Of a file of which only a part is shown, notes about the queue pairs of others are left out.
+void add_notes(const FramePlaces& places, std::uint32_t file, std::vector<Note>& notes, bool is_part,
+               Trace& trace) {
   std::map<std::uint32_t, std::pair<std::size_t, unsigned>> ends;  // by queue pair
   for (std::size_t i = 0; i < trace.connections.size(); ++i) {
     for (const unsigned end : {0u, 1u}) {
@@ -54,6 +56,7 @@ void add_notes(const FramePlaces& places, std::uint32_t file, std::vector<Note>&
     const auto end = number != note.end() && number->is_number_unsigned()
                          ? ends.find(number->get<std::uint32_t>())
                          : ends.end();
+    if (is_part && number != note.end() && end == ends.end()) continue;
     if (end != ends.end()) std::tie(result.connection, result.end) = end->second;
     const auto frame = note.find("frame");
     if (frame != note.end() && frame->is_number_unsigned()) {
@@ -96,7 +99,7 @@ Trace build_trace(std::vector<Capture> captures) {
   mark_lost_and_dropped(last_ns, trace);
   const FramePlaces places = places_of(trace.packets);
   for (std::uint32_t file = 0; file < captures.size(); ++file) {
-    add_notes(places, file, captures[file].notes, trace);
+    add_notes(places, file, captures[file].notes, captures[file].file.is_part, trace);
     add_findings(places, file, captures[file].findings, trace);
     trace.files.push_back(std::move(captures[file].file));
   }

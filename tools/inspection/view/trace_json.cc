@@ -150,6 +150,11 @@ class Writer {
     put(object, "program", file.program);
     put(object, "interface", file.interface);
     put(object, "error", file.error);
+    if (file.is_part) {
+      object["others"] = {{"connections", file.other_connections},
+                          {"packets", file.other_packets},
+                          {"findings", file.other_findings}};
+    }
     return object;
   }
 

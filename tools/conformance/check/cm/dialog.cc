@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "tools/conformance/check/packets/number_text.h"
+
 namespace urnic::check {
 namespace {
 
@@ -266,8 +268,8 @@ void CmDialog::on_disconnect(const CmMessage& message, CmSide side, const Seen& 
   if (request_.transport == CmTransport::kXrc || !reply_) return;
   const std::uint32_t expected = side == CmSide::kActive ? reply_->qp : request_.qp;
   if (message.qp != expected) {
-    findings.add(Rule::kCmDisconnectQp, flow_, {seen.number}, fmt::format("queue pair {:#x}", expected),
-                 fmt::format("{:#x}", message.qp));
+    findings.add(Rule::kCmDisconnectQp, flow_, {seen.number}, "queue pair " + qp_text(expected),
+                 qp_text(message.qp));
   }
 }
 

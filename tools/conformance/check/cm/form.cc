@@ -11,6 +11,7 @@
 
 #include "tools/conformance/check/cm/message.h"
 #include "tools/conformance/check/packets/byte_view.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 namespace {
@@ -87,7 +88,7 @@ class FormJudge {
                       fmt::format("{}, {}, {}", load_u8(bytes_, 0), load_u8(bytes_, 2), load_u8(bytes_, 3)));
     }
     if (seen_.packet.source_qp != kGsiQp) {
-      complain(Rule::kCmSourceQp, "queue pair 1", fmt::format("{:#x}", seen_.packet.source_qp));
+      complain(Rule::kCmSourceQp, "queue pair 1", qp_text(seen_.packet.source_qp));
     }
     const std::uint16_t attribute = load_u16(bytes_, 16);
     const auto message = parse_cm(seen_.packet);

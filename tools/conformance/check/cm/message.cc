@@ -8,6 +8,7 @@
 #include <array>
 
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 
@@ -207,18 +208,18 @@ std::string describe(const CmMessage& message) {
   const char* const name = to_string(message.kind);
   switch (message.kind) {
     case CmKind::kRequest:
-      return fmt::format("{}{} {} qp {:#x} psn {:06x}", name, transport_text(message.transport),
-                         service_text(message.service_id), message.qp, message.first_psn.value());
+      return fmt::format("{}{} {} qp {} psn {}", name, transport_text(message.transport),
+                         service_text(message.service_id), qp_text(message.qp), to_string(message.first_psn));
     case CmKind::kReply:
-      return fmt::format("{} qp {:#x} psn {:06x}", name, message.qp, message.first_psn.value());
+      return fmt::format("{} qp {} psn {}", name, qp_text(message.qp), to_string(message.first_psn));
     case CmKind::kReject:
       return fmt::format("{} {}{}", name, message.reason, reason_text(message.reason));
     case CmKind::kDisconnectRequest:
-      return fmt::format("{} qp {:#x}", name, message.qp);
+      return fmt::format("{} qp {}", name, qp_text(message.qp));
     case CmKind::kServiceRequest:
       return fmt::format("{} {}", name, service_text(message.service_id));
     case CmKind::kServiceReply:
-      return message.reason == 0 ? fmt::format("{} qp {:#x}", name, message.qp)
+      return message.reason == 0 ? fmt::format("{} qp {}", name, qp_text(message.qp))
                                  : fmt::format("{} status {}", name, message.reason);
     default:
       return name;

@@ -76,7 +76,7 @@ const char* to_string(CmKind kind);
 /// What a code of five bits means, in nanoseconds. As an ACK timeout, 0 means no timeout (fact 36).
 std::int64_t cm_time_ns(std::uint8_t code);
 
-/// "CM REQ port 7174 qp 0x1a psn f12ffa" and so on, at most 50 characters.
+/// "CM REQ port 7174 qp 0x00001a psn 15806458" and so on, at most 70 characters.
 std::string describe(const CmMessage& message);
 
 }  // namespace urnic::check

@@ -21,6 +21,10 @@ void Findings::add_if_complete(Rule rule, std::uint32_t flow, std::initializer_l
 Finding* Findings::place_for(Rule rule, Severity severity, std::uint32_t flow,
                              std::initializer_list<std::uint64_t> frames) {
   if (muted_) return nullptr;
+  if (is_choosing_ && !shown_.contains(flow)) {
+    ++left_out_[static_cast<std::size_t>(severity)];
+    return nullptr;
+  }
   std::uint64_t& count = counts_[static_cast<std::size_t>(rule)];
   ++by_severity_[static_cast<std::size_t>(severity)];
   ++count;

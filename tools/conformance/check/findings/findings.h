@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,11 @@ class Findings {
   bool is_lossy() const { return policy_.lossy; }
   std::uint32_t path_mtu() const { return policy_.path_mtu; }
 
+  /// From now on only what flows break that show() names is kept; the rest is counted as left out.
+  void choose() { is_choosing_ = true; }
+  void show(std::uint32_t flow) { shown_.insert(flow); }
+  std::uint64_t left_out_of(Severity severity) const { return left_out_[static_cast<std::size_t>(severity)]; }
+
   /// While muted, nothing is added: a damaged packet moves the models on and breaks no further rules.
   void mute(bool muted) { muted_ = muted; }
 
@@ -85,7 +91,10 @@ class Findings {
   std::vector<Finding> kept_;
   std::map<std::pair<Rule, std::uint32_t>, std::size_t> habits_;  ///< where in kept_
   std::array<std::uint64_t, kRules> counts_{};
-  std::array<std::uint64_t, 4> by_severity_{};
+  std::array<std::uint64_t, kSeverities> by_severity_{};
+  bool is_choosing_ = false;
+  std::unordered_set<std::uint32_t> shown_;  ///< flows; looked at only while choosing
+  std::array<std::uint64_t, kSeverities> left_out_{};
 };
 
 }  // namespace urnic::check

@@ -16,6 +16,7 @@ enum class Severity : std::uint8_t {
   kUnknown,    ///< might be a violation, but this capture cannot tell
   kEvent,      ///< nothing wrong: loss, repetition, refusal, explained
 };
+inline constexpr std::size_t kSeverities = 4;
 
 enum class Rule : std::uint8_t {
   // Frames.

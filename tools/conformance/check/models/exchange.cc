@@ -2,8 +2,6 @@
 
 #include "tools/conformance/check/models/exchange.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,10 +9,6 @@ namespace urnic::check {
 
 bool is_path_mtu(std::size_t bytes) {
   return bytes >= 256 && bytes <= kLargestMtu && (bytes & (bytes - 1)) == 0;
-}
-
-std::string hex(Psn psn) {
-  return fmt::format("{:#08x}", psn.value());
 }
 
 std::uint32_t Exchange::responses_for(std::uint32_t length) const {

@@ -137,6 +137,5 @@ struct Exchange {
 };
 
 bool is_path_mtu(std::size_t bytes);
-std::string hex(Psn psn);
 
 }  // namespace urnic::check

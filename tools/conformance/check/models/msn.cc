@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "tools/conformance/check/packets/number_text.h"
+
 namespace urnic::check {
 namespace {
 
@@ -34,8 +36,8 @@ void MsnModel::on_executed(const Seen& seen, Psn psn, const MessageCount& count)
     below_floor_frame_ = seen.number;
     exchange_.findings.add(
         Rule::kMsn, exchange_.flow, {floor_->frame, seen.number},
-        fmt::format("{} or more, after {} with PSN {}", least_msn(), floor_->msn, hex(floor_->psn)),
-        fmt::format("{} with PSN {}", msn, hex(seen.packet.psn)));
+        fmt::format("{} or more, after {} with PSN {}", least_msn(), floor_->msn, to_string(floor_->psn)),
+        fmt::format("{} with PSN {}", msn, to_string(seen.packet.psn)));
   }
   floor_ = Floor{.frame = seen.number, .psn = psn, .msn = msn, .since = {}};
 }
@@ -124,7 +126,7 @@ void MsnModel::complain(std::uint64_t frame, Psn psn, std::uint32_t expected, st
     return;  // said already
   }
   exchange_.add_if_sure(Rule::kMsn, {frame}, std::to_string(expected),
-                        fmt::format("{} with PSN {}", msn, hex(psn)));
+                        fmt::format("{} with PSN {}", msn, to_string(psn)));
 }
 
 }  // namespace urnic::check

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 namespace {
@@ -40,7 +41,8 @@ void RequesterModel::on_request(const Seen& seen) {
   if (std::abs(ahead) > kFar) return on_far(seen);
   if (far_) {
     exchange_.findings.add(Rule::kPsnFar, exchange_.flow, {far_->first_frame},
-                           fmt::format("a PSN near {}", hex(exchange_.log.next())), hex(far_->first));
+                           fmt::format("a PSN near {}", to_string(exchange_.log.next())),
+                           to_string(far_->first));
     far_.reset();
   }
   if (ahead < 0) {
@@ -101,7 +103,7 @@ void RequesterModel::check_first_psn(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (!exchange_.first_psn || distance(*exchange_.first_psn, psn) >= 0) return;
   exchange_.findings.add(Rule::kFirstPsn, exchange_.flow, {seen.number},
-                         fmt::format("{} or later", hex(*exchange_.first_psn)), hex(psn));
+                         fmt::format("{} or later", to_string(*exchange_.first_psn)), to_string(psn));
 }
 
 void RequesterModel::on_far(const Seen& seen) {
@@ -115,8 +117,8 @@ void RequesterModel::on_far(const Seen& seen) {
   }
   if (far_ || !seen.packet.info->starts_message()) {
     exchange_.findings.add(Rule::kPsnFar, exchange_.flow, {far_ ? far_->first_frame : seen.number},
-                           fmt::format("a PSN near {}", hex(exchange_.log.next())),
-                           hex(far_ ? far_->first : seen.packet.psn));
+                           fmt::format("a PSN near {}", to_string(exchange_.log.next())),
+                           to_string(far_ ? far_->first : seen.packet.psn));
   }
   far_.reset();
   if (seen.packet.info->starts_message()) far_ = entry_of(seen);
@@ -124,8 +126,9 @@ void RequesterModel::on_far(const Seen& seen) {
 
 void RequesterModel::confirm_restart(Psn psn) {
   if (!far_ || !far_->covers(psn)) return;
-  exchange_.findings.add(Rule::kRestart, exchange_.flow, {far_->first_frame}, "",
-                         fmt::format("PSN {} instead of {}", hex(far_->first), hex(exchange_.log.next())));
+  exchange_.findings.add(
+      Rule::kRestart, exchange_.flow, {far_->first_frame}, "",
+      fmt::format("PSN {} instead of {}", to_string(far_->first), to_string(exchange_.log.next())));
   exchange_.reset();
   exchange_.acknowledged = far_->first + -1;
   exchange_.log.append(*far_);
@@ -149,8 +152,8 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
     exchange_.counts.missing_psns += missing;
     exchange_.findings.add(exchange_.is_reliable ? Rule::kRequestGap : Rule::kUnreliableLoss, exchange_.flow,
                            {seen.number},
-                           fmt::format("PSN {}", hex(packet.psn + -static_cast<std::int64_t>(missing))),
-                           fmt::format("PSN {}: {} missing", hex(packet.psn), missing));
+                           fmt::format("PSN {}", to_string(packet.psn + -static_cast<std::int64_t>(missing))),
+                           fmt::format("PSN {}: {} missing", to_string(packet.psn), missing));
     message_.is_known = false;
     message_.has_gap = true;
   }
@@ -162,7 +165,7 @@ void RequesterModel::on_new(const Seen& seen, std::uint32_t missing) {
   if (exchange_.fatal && seen.time_ns - exchange_.fatal->time_ns > kInFlightNs) {
     exchange_.findings.add(Rule::kRequestAfterNak, exchange_.flow, {exchange_.fatal->frame, seen.number},
                            fmt::format("silence after {}", describe_syndrome(exchange_.fatal->syndrome)),
-                           fmt::format("{} with PSN {}", name_of(packet.opcode), hex(packet.psn)));
+                           fmt::format("{} with PSN {}", name_of(packet.opcode), to_string(packet.psn)));
   }
   exchange_.log.append(entry_of(seen));
   exchange_.last_span_unsure = packet.info->operation == Operation::kRead && exchange_.mtu == 0;
@@ -328,11 +331,11 @@ void RequesterModel::judge_holes() {
     if (hole.passed_in != 0) {
       exchange_.findings.add_if_complete(
           rule_of(hole), exchange_.flow, {hole.frame, hole.passed_in},
-          fmt::format("an answer with PSN {}", hex(hole.psn)),
+          fmt::format("an answer with PSN {}", to_string(hole.psn)),
           std::string("later answers, and the requester goes on") + kUnlessLost);
     } else {
       exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {hole.frame},
-                             fmt::format("an answer with PSN {}", hex(hole.psn)), "the capture ends");
+                             fmt::format("an answer with PSN {}", to_string(hole.psn)), "the capture ends");
     }
   }
 }
@@ -351,14 +354,14 @@ void RequesterModel::judge_silence(std::int64_t end_ns) {
   if (!asked && exchange_.counts.answer_packets > 0 && end_ns - log.back().last_time_ns > kInFlightNs) {
     exchange_.findings.add(Rule::kAckReqMissing, exchange_.flow, {log.back().last_frame},
                            "AckReq in the last packet before waiting",
-                           fmt::format("none since PSN {}, and no answer", hex(entry.first)));
+                           fmt::format("none since PSN {}, and no answer", to_string(entry.first)));
   } else if (has_given_up()) {
     exchange_.findings.add(Rule::kGaveUp, exchange_.flow, {entry.first_frame, entry.last_frame}, "",
-                           fmt::format("PSN {}: {} transmissions, and no answer", hex(entry.first),
+                           fmt::format("PSN {}: {} transmissions, and no answer", to_string(entry.first),
                                        exchange_.tries.repetitions + 1));
   } else if (entry.transmissions > 1 && !(exchange_.refusal && exchange_.refusal->psn == entry.first)) {
     exchange_.findings.add(Rule::kNoAnswer, exchange_.flow, {entry.first_frame, entry.last_frame},
-                           fmt::format("an answer to PSN {}", hex(entry.first)),
+                           fmt::format("an answer to PSN {}", to_string(entry.first)),
                            fmt::format("{} transmissions without", entry.transmissions));
   }
 }

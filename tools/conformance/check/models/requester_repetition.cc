@@ -7,6 +7,7 @@
 
 #include "tools/conformance/check/models/requester.h"
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 namespace {
@@ -33,8 +34,8 @@ void RequesterModel::on_repeat(const Seen& seen) {
   if (entry.is_missing) return fill_gap(seen, *index);
   if (!exchange_.is_reliable) {
     exchange_.findings.add(Rule::kPsnRepeated, exchange_.flow, {entry.first_frame, seen.number},
-                           fmt::format("PSN {}", hex(exchange_.log.next())),
-                           fmt::format("PSN {} again", hex(packet.psn)));
+                           fmt::format("PSN {}", to_string(exchange_.log.next())),
+                           fmt::format("PSN {} again", to_string(packet.psn)));
     return;
   }
   ++exchange_.counts.repeated_packets;
@@ -63,7 +64,7 @@ void RequesterModel::count_try(const Seen& seen) {
   if (!allowed || tries->repetitions != *allowed + 1) return;
   exchange_.findings.add(Rule::kRetryCount, exchange_.flow, {seen.number},
                          fmt::format("{} repetitions at most", *allowed),
-                         fmt::format("PSN {} again", hex(seen.packet.psn)));
+                         fmt::format("PSN {} again", to_string(seen.packet.psn)));
 }
 
 void RequesterModel::fill_gap(const Seen& seen, std::size_t index) {
@@ -78,7 +79,7 @@ void RequesterModel::fill_gap(const Seen& seen, std::size_t index) {
     if (seen.order == Order::kLate) {
       exchange_.findings.add(
           Rule::kOvertaken, exchange_.flow, {seen.number}, "",
-          fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+          fmt::format("{} with PSN {}", name_of(seen.packet.opcode), to_string(seen.packet.psn)));
     } else {
       note_repetition(seen, missing.first_time_ns);
     }
@@ -97,9 +98,9 @@ void RequesterModel::check_repeated_read(const Seen& seen, RequestEntry& entry) 
       (packet.address != entry.address + skipped || packet.r_key != entry.r_key || !is_part)) {
     exchange_.findings.add(
         Rule::kReadResume, exchange_.flow, {entry.first_frame, seen.number},
-        fmt::format("{:#x}, key {:#x}, {} bytes at most", entry.address + skipped, entry.r_key,
+        fmt::format("{:#x}, key {}, {} bytes at most", entry.address + skipped, key_text(entry.r_key),
                     entry.length - std::min<std::uint64_t>(skipped, entry.length)),
-        fmt::format("{:#x}, key {:#x}, {} bytes", packet.address, packet.r_key, packet.length));
+        fmt::format("{:#x}, key {}, {} bytes", packet.address, key_text(packet.r_key), packet.length));
   }
   entry.resume_at(offset);
   const Psn last = entry.last();
@@ -122,8 +123,8 @@ void RequesterModel::check_same(const Seen& seen, const RequestEntry& entry) {
     complain(fmt::format("{} bytes", entry.payload_bytes),
              fmt::format("{} bytes with the same PSN", packet.payload_bytes));
   } else if (entry.address != packet.address || entry.r_key != packet.r_key) {
-    complain(fmt::format("{:#x}, key {:#x}", entry.address, entry.r_key),
-             fmt::format("{:#x}, key {:#x} with the same PSN", packet.address, packet.r_key));
+    complain(fmt::format("{:#x}, key {}", entry.address, key_text(entry.r_key)),
+             fmt::format("{:#x}, key {} with the same PSN", packet.address, key_text(packet.r_key)));
   } else if (!same_content) {
     complain("the same content", "other bytes with the same PSN");
   }
@@ -176,7 +177,7 @@ void RequesterModel::note_repetition(const Seen& seen, std::int64_t since_ns) {
     }
   }
   const auto describe = [&](Finding& finding) {
-    finding.seen = fmt::format("from PSN {} on, {}", hex(psn), why);
+    finding.seen = fmt::format("from PSN {} on, {}", to_string(psn), why);
   };
   if (cause == seen.number) {
     exchange_.findings.add(Rule::kRepetition, exchange_.flow, {seen.number}, describe);

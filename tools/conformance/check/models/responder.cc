@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/conformance/check/packets/number_text.h"
+
 namespace urnic::check {
 namespace {
 
@@ -25,8 +27,8 @@ void ResponderModel::on_answer(const Seen& seen) {
     if (!complained_of_stranger_) {
       complained_of_stranger_ = true;
       exchange_.findings.add(Rule::kAnswerWithoutRequest, exchange_.flow, {seen.number},
-                             fmt::format("PSN {} or later", hex(exchange_.log.oldest())),
-                             hex(seen.packet.psn));
+                             fmt::format("PSN {} or later", to_string(exchange_.log.oldest())),
+                             to_string(seen.packet.psn));
     }
     return;
   }
@@ -66,7 +68,7 @@ bool ResponderModel::is_unsent(const Seen& seen) {
       return distance(psn, exchange_.log.next()) <= 0;
     }
     complain_of_unsent(seen, Rule::kReadResponseExtra,
-                       fmt::format("{} responses, up to PSN {}", last.span, hex(last.last())));
+                       fmt::format("{} responses, up to PSN {}", last.span, to_string(last.last())));
     return true;
   }
   if (exchange_.has_unplaced) {
@@ -76,12 +78,12 @@ bool ResponderModel::is_unsent(const Seen& seen) {
   const bool is_nak = seen.packet.info->operation == Operation::kAcknowledge &&
                       kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
   complain_of_unsent(seen, is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent,
-                     fmt::format("a PSN before {}", hex(exchange_.log.next())));
+                     fmt::format("a PSN before {}", to_string(exchange_.log.next())));
   return true;
 }
 
 void ResponderModel::complain_of_unsent(const Seen& seen, Rule rule, std::string expected) {
-  std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn));
+  std::string what = fmt::format("{} with PSN {}", name_of(seen.packet.opcode), to_string(seen.packet.psn));
   if (exchange_.is_settled && exchange_.fitting_answers >= Exchange::kManyAnswers) {
     return exchange_.add_if_sure(rule, {seen.number}, std::move(expected), std::move(what));
   }
@@ -104,8 +106,9 @@ void ResponderModel::on_late(const Seen& seen) {
 }
 
 void ResponderModel::add_overtaken(const Seen& seen) {
-  exchange_.findings.add(Rule::kOvertaken, exchange_.flow, {seen.number}, "",
-                         fmt::format("{} with PSN {}", name_of(seen.packet.opcode), hex(seen.packet.psn)));
+  exchange_.findings.add(
+      Rule::kOvertaken, exchange_.flow, {seen.number}, "",
+      fmt::format("{} with PSN {}", name_of(seen.packet.opcode), to_string(seen.packet.psn)));
 }
 
 void ResponderModel::on_acknowledge(const Seen& seen) {
@@ -118,8 +121,8 @@ void ResponderModel::on_ack(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (exchange_.fatal && distance(exchange_.fatal->psn, psn) >= 0) {
     exchange_.findings.add(Rule::kAckAfterNak, exchange_.flow, {exchange_.fatal->frame, seen.number},
-                           fmt::format("nothing after PSN {}", hex(exchange_.fatal->psn + -1)),
-                           fmt::format("ACK of PSN {}", hex(psn)));
+                           fmt::format("nothing after PSN {}", to_string(exchange_.fatal->psn + -1)),
+                           fmt::format("ACK of PSN {}", to_string(psn)));
   }
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) return on_old_ack(seen);
   RequestEntry* const entry = exchange_.log.find(psn);
@@ -140,14 +143,14 @@ void ResponderModel::on_ack(const Seen& seen) {
 void ResponderModel::on_old_ack(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   if (last_ack_ && distance(*last_ack_, psn) < 0) {
-    exchange_.add_if_in_order(seen, Rule::kAckRegress, fmt::format("PSN {} or later", hex(*last_ack_)),
-                              hex(psn));
+    exchange_.add_if_in_order(seen, Rule::kAckRegress, fmt::format("PSN {} or later", to_string(*last_ack_)),
+                              to_string(psn));
     return;
   }
   if (psn != *exchange_.acknowledged) {
     // rdma_rxe repeats the PSN of its last ACK, even if READ responses have gone beyond it since.
     exchange_.findings.add(Rule::kAckBehindResponse, exchange_.flow, {seen.number},
-                           fmt::format("PSN {}", hex(*exchange_.acknowledged)), hex(psn));
+                           fmt::format("PSN {}", to_string(*exchange_.acknowledged)), to_string(psn));
     msn_.on_msn(seen, {}, messages_behind(seen.packet.psn));
     last_ack_ = psn;
     return;
@@ -155,7 +158,7 @@ void ResponderModel::on_old_ack(const Seen& seen) {
   const RequestEntry* const entry = exchange_.log.find(psn);
   if (last_ack_ && entry != nullptr && entry->transmissions > 1 && !entry->ack_requested) {
     exchange_.findings.add(Rule::kAckPerDuplicate, exchange_.flow, {seen.number}, "no ACK",
-                           fmt::format("PSN {} again", hex(psn)));
+                           fmt::format("PSN {} again", to_string(psn)));
   }
   msn_.on_executed(seen, psn, {});
   msn_.on_msn(seen, {}, 0);
@@ -167,8 +170,8 @@ void ResponderModel::on_nak(const Seen& seen, AnswerKind kind) {
   if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
     exchange_.add_if_in_order(
         seen, Rule::kNakPsn,
-        fmt::format("a PSN after {}, which is acknowledged", hex(*exchange_.acknowledged)),
-        fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn)));
+        fmt::format("a PSN after {}, which is acknowledged", to_string(*exchange_.acknowledged)),
+        fmt::format("{} with PSN {}", describe_syndrome(seen.packet.syndrome), to_string(psn)));
     return;
   }
   switch (kind) {
@@ -186,13 +189,13 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
   ++exchange_.counts.sequence_naks;
   if (open_gap_ == psn) {
     exchange_.findings.add(Rule::kNakRepeated, exchange_.flow, {open_gap_frame_, seen.number},
-                           "one NAK until the gap is closed", fmt::format("PSN {} again", hex(psn)));
+                           "one NAK until the gap is closed", fmt::format("PSN {} again", to_string(psn)));
     return;
   }
   const RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && distance(entry->last(), exchange_.log.next()) == 1) {
     exchange_.add_if_sure(Rule::kNakWithoutGap, {seen.number}, "a request beyond the gap",
-                          fmt::format("PSN {} is the last one sent", hex(psn)));
+                          fmt::format("PSN {} is the last one sent", to_string(psn)));
   }
   // Nothing before the gap may be missing: then that would be the expected PSN.
   std::optional<RequestEntry> missing;
@@ -209,14 +212,14 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
   if (!can_count) msn_.restart(&seen);
   if (missing) {
     exchange_.add_if_sure(Rule::kNakPsn, {missing->first_frame, seen.number},
-                          fmt::format("PSN {}, which was never seen", hex(missing->first)),
-                          fmt::format("PSN {}{}", hex(psn), kUnlessLost));
+                          fmt::format("PSN {}, which was never seen", to_string(missing->first)),
+                          fmt::format("PSN {}{}", to_string(psn), kUnlessLost));
   }
   open_gap_ = psn;
   open_gap_frame_ = seen.number;
   refuse(seen, AnswerKind::kSequenceNak, 0);
   exchange_.findings.add(Rule::kSequenceNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
-    finding.seen = fmt::format("PSN {} is missing at the responder{}", hex(psn),
+    finding.seen = fmt::format("PSN {} is missing at the responder{}", to_string(psn),
                                entry == nullptr || entry->is_missing
                                    ? " and was lost before the place of capture"
                                    : fmt::format(", last sent in frame {}", entry->last_frame));
@@ -255,11 +258,11 @@ void ResponderModel::on_fatal_nak(const Seen& seen) {
   refuse(seen, AnswerKind::kFatalNak, 0);
   exchange_.fatal = exchange_.refusal;
   exchange_.findings.add(Rule::kFatalNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
-    finding.seen = fmt::format("{} for PSN {}", describe_syndrome(seen.packet.syndrome), hex(psn));
+    finding.seen = fmt::format("{} for PSN {}", describe_syndrome(seen.packet.syndrome), to_string(psn));
     if (is_known) {
       finding.seen += fmt::format(", {} of frame {}", name_of(entry->opcode), entry->first_frame);
       if (entry->info().has_reth || entry->info().has_atomic) {
-        finding.seen += fmt::format(" with key {:#x}, address {:#x}", entry->r_key, entry->address);
+        finding.seen += fmt::format(" with key {}, address {:#x}", key_text(entry->r_key), entry->address);
       }
       if (entry->info().has_reth) finding.seen += fmt::format(", {} bytes", entry->length);
     }
@@ -316,7 +319,7 @@ void ResponderModel::note_lost_answer(const RequestEntry& entry, const Seen& see
   ++exchange_.counts.implied_naks;
   exchange_.findings.add(Rule::kImpliedNak, exchange_.flow, {entry.first_frame, seen.number}, "",
                          fmt::format("the answer of {} with PSN {} is missing",
-                                     to_string(entry.info().operation), hex(expected)));
+                                     to_string(entry.info().operation), to_string(expected)));
 }
 
 void ResponderModel::advance_to(Psn psn, const Seen& seen, bool with_msn, std::uint32_t ahead) {
@@ -345,17 +348,18 @@ void ResponderModel::judge_missing(const Range& range, const Seen& seen, bool wi
     // The responder counted messages that the capture does not have.
     exchange_.findings.add(
         Rule::kRequestUnseen, exchange_.flow, {range.gap_frame, seen.number},
-        fmt::format("PSN {} before it is acknowledged", hex(range.first_missing)),
+        fmt::format("PSN {} before it is acknowledged", to_string(range.first_missing)),
         fmt::format("MSN {} counts {} messages, the capture has {}", seen.packet.msn, counted, completed));
     exchange_.findings.set_lossy();
   } else if (counted == completed && range.only_between_messages) {
     exchange_.add_if_sure(
-        Rule::kPsnSkipped, {range.gap_frame, seen.number}, fmt::format("PSN {}", hex(range.first_missing)),
+        Rule::kPsnSkipped, {range.gap_frame, seen.number},
+        fmt::format("PSN {}", to_string(range.first_missing)),
         fmt::format("a later one, and MSN {} says that nothing is missing", seen.packet.msn));
   } else {
     exchange_.add_if_sure(Rule::kAckOverGap, {range.gap_frame, seen.number},
-                          fmt::format("nothing after PSN {}", hex(range.first_missing + -1)),
-                          fmt::format("PSN {} is acknowledged{}", hex(seen.packet.psn), kUnlessLost));
+                          fmt::format("nothing after PSN {}", to_string(range.first_missing + -1)),
+                          fmt::format("PSN {} is acknowledged{}", to_string(seen.packet.psn), kUnlessLost));
   }
   msn_.restart(with_msn ? &seen : nullptr);
 }
@@ -416,7 +420,7 @@ void ResponderModel::end_not_ready(bool accepted, std::int64_t now_ns) {
   exchange_.findings.add(
       Rule::kRnrNak, exchange_.flow, {run.first_frame, run.last_frame}, "",
       fmt::format(
-          "PSN {}: {} x {}, {}", hex(run.psn), run.count, describe_syndrome(run.syndrome),
+          "PSN {}: {} x {}, {}", to_string(run.psn), run.count, describe_syndrome(run.syndrome),
           accepted ? fmt::format("accepted after {:.3f} ms", static_cast<double>(now_ns - run.first_ns) / 1e6)
                    : "never accepted"));
   not_ready_.reset();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/conformance/check/models/responder.h"
+#include "tools/conformance/check/packets/number_text.h"
 
 namespace urnic::check {
 
@@ -15,7 +16,7 @@ void ResponderModel::on_read_response(const Seen& seen) {
   if (read == nullptr) return;
   if (read->is_missing) {
     exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {seen.number}, "the request of this answer",
-                           fmt::format("nothing with PSN {}", hex(psn)));
+                           fmt::format("nothing with PSN {}", to_string(psn)));
     exchange_.findings.set_lossy();
     return;
   }
@@ -98,7 +99,7 @@ void ResponderModel::check_order_of_responses(const Seen& seen, RequestEntry& re
     ++exchange_.counts.implied_naks;
     exchange_.findings.add(
         Rule::kImpliedNak, exchange_.flow, {read.first_frame, seen.number}, "",
-        fmt::format("READ response with PSN {} is missing", hex(exchange_.holes.back().psn)));
+        fmt::format("READ response with PSN {} is missing", to_string(exchange_.holes.back().psn)));
   }
   exchange_.close_hole(seen.packet.psn);
   read.next_response = std::max(read.next_response, offset + 1);
@@ -117,7 +118,7 @@ void ResponderModel::on_atomic_answer(const Seen& seen) {
     if (entry != nullptr) {
       exchange_.findings.add(Rule::kRequestUnseen, exchange_.flow, {seen.number},
                              "the request of this answer",
-                             fmt::format("nothing with PSN {}", hex(seen.packet.psn)));
+                             fmt::format("nothing with PSN {}", to_string(seen.packet.psn)));
       exchange_.findings.set_lossy();
     }
     return;

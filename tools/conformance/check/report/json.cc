@@ -133,6 +133,40 @@ json findings_json(const Checker& checker) {
   return list;
 }
 
+json silences_json(const Connections& connections) {
+  json list = json::array();
+  for (const Silence& silence : connections.silences().longest()) {
+    const bool is_pause = silence.kind == SilenceKind::kPause;
+    json object = {{"kind", is_pause ? "pause" : "answer"},
+                   {"connection", connections.name_of_flow(silence.flow)},
+                   {"ns", silence.ns},
+                   {"from", {{"frame", silence.begin.frame}, {"packet", to_string(silence.begin)}}},
+                   {"ended_by", nullptr}};
+    if (silence.end) {
+      object["ended_by"] = {{"frame", silence.end->frame}, {"packet", to_string(*silence.end)}};
+    }
+    if (is_pause) {
+      object["is_repetition"] = silence.is_again;
+      object["all_answered"] = silence.is_idle;
+    } else {
+      object["transmissions"] = silence.transmissions;
+    }
+    list.push_back(object);
+  }
+  return list;
+}
+
+/// Null if nothing was left out on purpose.
+json left_out_json(const Checker& checker) {
+  if (!checker.is_choice()) return {};
+  const LeftOut left_out = left_out_of(checker);
+  json object = {{"connections", left_out.connections}, {"packets", left_out.packets}};
+  for (std::size_t severity = 0; severity < kSeverities; ++severity) {
+    object["findings"][to_string(static_cast<Severity>(severity))] = left_out.findings[severity];
+  }
+  return object;
+}
+
 }  // namespace
 
 json json_report(const std::string& file, const Checker& checker, const std::string& damage) {
@@ -159,6 +193,8 @@ json json_report(const std::string& file, const Checker& checker, const std::str
           {"violations", checker.findings().count_of(Severity::kViolation)},
           {"count_by_rule", by_rule},
           {"connections", connections_json(checker)},
+          {"left_out", left_out_json(checker)},
+          {"longest_silences", silences_json(checker.connections())},
           {"cnp_senders", cnp_senders_json(checker, checker.notifications().spacing().has_policy())},
           {"pauses", pauses_json(checker.pauses())},
           {"pause_frames_of_other_links", checker.pauses().others()},

@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include "tools/conformance/check/findings/rule.h"
+#include "tools/conformance/check/packets/number_text.h"
+#include "tools/conformance/check/packets/packet.h"
 
 namespace urnic::check {
 
@@ -25,19 +27,43 @@ const char* to_string(Verdict verdict) {
 Verdict verdict_of(const Checker& checker, const std::string& damage) {
   if (!damage.empty()) return Verdict::kUnreadable;
   if (checker.findings().count_of(Severity::kViolation) > 0) return Verdict::kViolations;
-  return checker.counts().roce_v2 > 0 ? Verdict::kClean : Verdict::kNothing;
+  const bool has_something =
+      checker.is_choice() ? !pairs_of(checker.connections()).empty() : checker.counts().roce_v2 > 0;
+  return has_something ? Verdict::kClean : Verdict::kNothing;
 }
 
 std::vector<Pair> pairs_of(const Connections& connections) {
   std::vector<Pair> pairs;
   for (std::uint32_t index = 0; index < connections.flows().size(); ++index) {
     const Flow& flow = connections.flows()[index];
+    if (!flow.is_shown) continue;
     if (!flow.peer || *flow.peer >= index) {
       const bool alone = !flow.peer || *flow.peer == index;
       pairs.push_back(Pair{.forward = index, .backward = alone ? std::nullopt : flow.peer});
     }
   }
   return pairs;
+}
+
+LeftOut left_out_of(const Checker& checker) {
+  LeftOut left_out;
+  const std::vector<Flow>& flows = checker.connections().flows();
+  for (std::uint32_t index = 0; index < flows.size(); ++index) {
+    if (flows[index].is_shown) continue;
+    left_out.packets += flows[index].packets;
+    left_out.connections += !flows[index].peer || *flows[index].peer >= index ? 1 : 0;
+  }
+  for (std::size_t severity = 0; severity < kSeverities; ++severity) {
+    left_out.findings[severity] = checker.findings().left_out_of(static_cast<Severity>(severity));
+  }
+  return left_out;
+}
+
+std::string to_string(const Landmark& landmark) {
+  const bool is_acknowledge = info_of(landmark.opcode).operation == Operation::kAcknowledge;
+  return fmt::format("{} PSN {}",
+                     is_acknowledge ? describe_syndrome(landmark.syndrome) : name_of(landmark.opcode),
+                     to_string(landmark.psn));
 }
 
 double goodput_bps(const ExchangeCounts& counts) {

@@ -3,7 +3,9 @@
 // What the checker found, for people and for programs.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -26,8 +28,20 @@ struct Pair {
   std::uint32_t forward = 0;
   std::optional<std::uint32_t> backward;
 };
-/// In the order of their first packets.
+/// Those that are shown, in the order of their first packets.
 std::vector<Pair> pairs_of(const Connections& connections);
+
+/// What a report about some flows leaves out.
+struct LeftOut {
+  std::uint64_t connections = 0;
+  std::uint64_t packets = 0;  ///< of those connections
+  /// By Severity: of those connections, and of frames that belong to none.
+  std::array<std::uint64_t, kSeverities> findings{};
+};
+LeftOut left_out_of(const Checker& checker);
+
+/// "ACK", "RC SEND Only" and so on, with the PSN.
+std::string to_string(const Landmark& landmark);
 
 /// Goodput of one direction in bits per second: delivered payload over the time from its first packet to its
 /// last. 0 when that takes no time.

@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/conformance/check/ladder.h"
+#include "tools/conformance/check/packets/number_text.h"
 #include "tools/conformance/check/report/report.h"
 
 namespace urnic::check {
@@ -66,7 +70,8 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
 
 std::string end_of(const Connections& connections, const Pair& pair, bool left) {
   const Flow& flow = connections.flows()[pair.forward];
-  if (!left) return fmt::format("{} qp {:#x}", to_string(flow.key.destination), flow.key.destination_qp);
+  if (!left)
+    return fmt::format("{} qp {}", to_string(flow.key.destination), qp_text(flow.key.destination_qp));
   const std::string name = connections.name_of_flow(pair.forward);
   return name.substr(0, name.find(" > "));
 }
@@ -146,6 +151,57 @@ std::string pauses_text(const Pauses& pauses) {
   return text;
 }
 
+/// What came before and after a silence, in words.
+std::string words_of(const Silence& silence) {
+  const std::string begin = to_string(silence.begin);
+  if (silence.kind == SilenceKind::kPause) {
+    return fmt::format("nothing from {} to {}{}{}", begin, to_string(*silence.end),
+                       silence.is_again ? " again" : "", silence.is_idle ? "; all was answered" : "");
+  }
+  const std::string sent =
+      silence.transmissions > 1 ? fmt::format(", sent {} times", silence.transmissions) : "";
+  return silence.end ? fmt::format("{}{}, answered by {}", begin, sent, to_string(*silence.end))
+                     : fmt::format("{}{}, not answered when the capture ends", begin, sent);
+}
+
+std::string silences_text(const Connections& connections) {
+  const std::vector<Silence>& longest = connections.silences().longest();
+  if (longest.empty()) return "";
+  std::string text = "longest silences\n";
+  for (const Silence& silence : longest) {
+    const std::string end = silence.end ? std::to_string(silence.end->frame) : "end";
+    text += fmt::format("  {:>10}  frame {:<13}  {}: {}\n", duration(static_cast<double>(silence.ns)),
+                        fmt::format("{} > {}", silence.begin.frame, end),
+                        connections.name_of_flow(silence.flow), words_of(silence));
+  }
+  return text;
+}
+
+/// "1 violation" or "2 violations", of all that is there; empty if nothing is.
+std::string findings_count(const std::array<std::uint64_t, kSeverities>& counts) {
+  constexpr std::pair<Severity, const char*> kWords[] = {{Severity::kViolation, "violation"},
+                                                         {Severity::kHabit, "habit"},
+                                                         {Severity::kUnknown, "unknown"},
+                                                         {Severity::kEvent, "event"}};
+  std::string text;
+  for (const auto& [severity, word] : kWords) {
+    const std::uint64_t count = counts[static_cast<std::size_t>(severity)];
+    const bool is_plural = count != 1 && severity != Severity::kUnknown;
+    add_count(text, count, fmt::format("{}{}", word, is_plural ? "s" : "").c_str());
+  }
+  return text;
+}
+
+std::string choice_text(const Checker& checker) {
+  if (!checker.is_choice()) return "";
+  const LeftOut left_out = left_out_of(checker);
+  const std::string findings = findings_count(left_out.findings);
+  return fmt::format("shown: {} of {} connections; {} connections of others not shown, with {} packets{}\n",
+                     pairs_of(checker.connections()).size(),
+                     pairs_of(checker.connections()).size() + left_out.connections, left_out.connections,
+                     left_out.packets, findings.empty() ? "" : "; findings not shown: " + findings);
+}
+
 std::string finding_text(const Connections& connections, const Finding& finding) {
   std::string text =
       fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
@@ -203,7 +259,9 @@ std::string text_report(const std::string& file, const Checker& checker, const s
   text += counts.icrc_unknown > 0 ? fmt::format(", {} unknown", counts.icrc_unknown) : "";
   text += counts.ecn_marked > 0 ? fmt::format("; {} marked by ECN", counts.ecn_marked) : "";
   text += "; " + duration(static_cast<double>(counts.last_ns - counts.first_ns)) + "\n";
+  text += choice_text(checker);
   text += connections_text(checker);
+  text += silences_text(checker.connections());
   text += cnp_senders_text(checker.notifications().spacing());
   text += pauses_text(checker.pauses());
   text += findings_text(checker, Severity::kEvent, "events");

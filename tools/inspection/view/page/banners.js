@@ -34,6 +34,13 @@ function draw() {
         data.omitted.why ? `: ${data.omitted.why}` : "."));
   }
   for (const file of data.files)
+    if (file.others)
+      lines.push(element(
+          "p", {class: "others"},
+          element("b", {}, `${file.name}: ${view.count(Number(file.others.connections) || 0, "connection")}`),
+          ` of others not shown, with ${view.count(Number(file.others.packets) || 0, "packet")} and ${
+              view.count(Number(file.others.findings) || 0, "finding")}`));
+  for (const file of data.files)
     if (file.error)
       lines.push(
           element("p", {}, element("b", {}, `${file.name} was not read to its end: `), String(file.error)));

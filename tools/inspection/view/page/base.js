@@ -54,6 +54,13 @@ view.oncePerFrame = function(action) {
 view.say = (text) => {
   view.byId("say").textContent = text;
 };
+// A queue pair's number as Wireshark and ibv_rc_pingpong write it; a file may hold anything.
+view.qp = (number) => view.isNumber(number) ? `0x${number.toString(16).padStart(6, "0")}` : String(number);
+// The value of a note's member.
+view.valueText = function(name, value) {
+  if (name === "qp" || name === "peer_qp") return view.qp(value);
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+};
 view.count = (number, one, many) =>
     `${number.toLocaleString("en")} ${number === 1 ? one : many || `${one}s`}`;
 

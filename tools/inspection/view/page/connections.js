@@ -24,7 +24,7 @@ function endLine(connection, end) {
   const {address, qp} = connection.ends[end];
   return element(
       "div", {class: "end"}, element("span", {class: "letter"}, "AB"[end]), ` ${address || "?"}`,
-      qp === undefined ? "" : element("span", {class: "qp"}, ` QP ${qp}`));
+      qp === undefined ? "" : element("span", {class: "qp"}, ` QP ${view.qp(qp)}`));
 }
 
 function facts(connection) {

@@ -226,9 +226,8 @@ function ofNote(index) {
                            "tr", {}, element("th", {scope: "row"}, name),
                            element(
                                "td", {class: "value"},
-                               name === "timer_ns"           ? view.endStates.timer(value, note.time) :
-                                   typeof value === "object" ? JSON.stringify(value) :
-                                                               String(value))));
+                               name === "timer_ns" ? view.endStates.timer(value, note.time) :
+                                                     view.valueText(name, value))));
   return [
     element(
         "header", {},

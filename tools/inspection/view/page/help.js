@@ -28,7 +28,7 @@ const keys = [
 const searches = [
   ["psn 7 or 7", "packets with this PSN, also in hexadecimal"],
   ["frame 12", "the frame with this number in any of the files"],
-  ["wr 0x1", "posts and completions of this work request"], ["qp 17", "all of this queue pair"],
+  ["wr 0x1", "posts and completions of this work request"], ["qp 0x11 or 17", "all of this queue pair"],
   ["READ, again, rx_drop", "words of labels, flags, comments and notes"]
 ];
 

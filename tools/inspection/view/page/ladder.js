@@ -111,7 +111,7 @@ function drawNames(place) {
         (end, at) => view.element(
             "div", {class: `end end-${"ab"[at]}`}, view.element("span", {class: "letter"}, "AB"[at]),
             ` ${end.address || (view.lane.connection.source.isRest ? "no connection" : "?")}`,
-            end.qp === undefined ? "" : ` QP ${end.qp}`,
+            end.qp === undefined ? "" : ` QP ${view.qp(end.qp)}`,
             view.element("span", {class: "where"}, whereOf(end)))));
   }
   [place.a, place.b].forEach((x, at) => {

@@ -74,7 +74,7 @@ view.endName = function(connection, end, before) {
   const found = view.connections[connection];
   if (found === undefined || found.source.isRest) return "";
   const {address, qp} = found.ends[end === 1 ? 1 : 0];
-  return `${before ? `${before} ` : ""}${address || "?"}${qp === undefined ? "" : ` QP ${qp}`}`;
+  return `${before ? `${before} ` : ""}${address || "?"}${qp === undefined ? "" : ` QP ${view.qp(qp)}`}`;
 };
 
 view.connectionOf = function(packet) {

@@ -61,9 +61,10 @@ function tipLines(found) {
     const note = view.data.notes[found.note];
     return [
       view.words.noteWords(note), view.time.exact(note.time),
-      ...(note.members ?
-              Object.entries(note.members).slice(0, 5).map(([name, value]) => `${name}: ${value}`) :
-              [])
+      ...(note.members ? Object.entries(note.members)
+                             .slice(0, 5)
+                             .map(([name, value]) => `${name}: ${view.valueText(name, value)}`) :
+                         [])
     ];
   }
   const packet = view.data.packets[found.packet];

@@ -129,7 +129,7 @@ function textOf(name, member, time) {
   if (member === undefined) return "";
   if (name === "timer_ns") return timer(member.value, time);
   if (typeof member.value === "boolean") return member.value ? "yes" : "no";
-  return typeof member.value === "object" ? JSON.stringify(member.value) : String(member.value);
+  return view.valueText(name, member.value);
 }
 
 function cell(name, member, time, isNew) {
