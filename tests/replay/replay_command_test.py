@@ -91,15 +91,17 @@ class ReplayCommand(unittest.TestCase):
 
     def test_says_what_cannot_be_played(self):
         result = replay(fixture("arp_nd_linux"))
-        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("played: 0 of 0 packets\nverdict: hardly played", result.stdout)
         self.assertIn("no requests of RoCEv2", result.stdout)
         # Half of a capture: the answers are missing, then the requests.
         content = pathlib.Path(fixture("vs_tos")).read_bytes()
         result = replay(self.without("vs_tos", {2, 4}))
         self.assertEqual(result.returncode, 0)
         self.assertIn("our responder: not played: the capture has no answer", result.stdout)
+        self.assertIn("played: 2 of 2 packets\nverdict: equal", result.stdout)
         result = replay(self.without("vs_tos", {1, 3}))
-        self.assertEqual(result.returncode, 2)
+        self.assertEqual(result.returncode, 3)
         self.assertIn("not played: 10.77.0.3 qp ? > 10.77.0.2 qp ", result.stdout)
         # A frame that was cut.
         frames = list(records(content))
@@ -126,7 +128,25 @@ class ReplayCommand(unittest.TestCase):
         ]["directions"]
         self.assertEqual(len(directions), 2)
         self.assertIn(name, [direction["name"] for direction in directions])
-        self.assertEqual(replay("--qp", "0xffffff", fixture("srq_pingpong")).returncode, 2)
+        self.assertEqual(replay("--qp", "0xffffff", fixture("srq_pingpong")).returncode, 3)
+
+    def test_does_not_call_equal_what_it_hardly_played(self):
+        content = pathlib.Path(fixture("vs_sizes")).read_bytes()
+        frames = list(records(content))
+        for whole, code in ((len(frames) // 2 + 1, 0), (len(frames) // 2 - 1, 3)):
+            kept = content[:24]
+            for number, (at, size) in enumerate(frames):
+                length = size - 16 if number < whole else 60  # what is cut cannot be played
+                kept += content[at : at + 8] + struct.pack("<I", length)
+                kept += content[at + 12 : at + 16 + length]
+            path = self.write(kept)
+            result = replay(path)
+            (report,) = json.loads(replay("--json", path).stdout)
+            self.assertEqual(result.returncode, code, result.stdout)
+            self.assertEqual(report["verdict"], "hardly played" if code else "equal")
+            self.assertEqual(report["packets_to_play"], len(frames))
+            self.assertIn(f"played: {report['packets_played']} of {len(frames)} packets", result.stdout)
+            self.assertNotEqual(report["packets_played"], 0)
 
     def test_reports_as_json(self):
         spoilt = self.without("vs_sizes", {51})

@@ -107,7 +107,7 @@ TEST_P(SpoiltCapture, IsAMismatch) {
   ASSERT_NE(mismatch, nullptr) << text_report(report);
   const std::uint64_t frame = GetParam().frame != 0 ? GetParam().frame : mismatch->frame;
   EXPECT_EQ(mismatch->frame, frame) << text_report(report);
-  EXPECT_EQ(exit_code_of(report), 1);
+  EXPECT_EQ(judgement_of(report), Judgement::kMismatch);
 }
 
 std::string name_of_mutation(const testing::TestParamInfo<Mutation>& info) {
@@ -126,7 +126,7 @@ TEST(MemoryChanges, AreBelievedWhenAskedTo) {
   Frames frames = Frames::fixture("vs_sizes");
   frames.edit(49).flip(16 + 700, 1).seal();
   const Report report = replay("changed", *take(frames), {.memory_changes = true});
-  EXPECT_EQ(exit_code_of(report), 0) << text_report(report);
+  EXPECT_EQ(judgement_of(report), Judgement::kEqual) << text_report(report);
 }
 
 TEST(Mismatch, IsDrawnSideBySideWithAnArrowAtTheFirstDifference) {

@@ -29,8 +29,9 @@ has the rules, and the deviations that it allows.
   urnic replay --ladder capture.pcap                  with every packet, captured and ours side by side
   urnic replay --json *.pcap | jq .                   for programs
 
-Exit code: 0 all that was played is equal, 1 a mismatch, 2 a file cannot be read or nothing in it can be played, or
-wrong usage.)";
+Exit code: 0 all that was played is equal, 1 a mismatch, 2 a file cannot be read to its end, or wrong usage,
+3 nothing, or less than half of the packets, could be played (verdict: hardly played); of several files the
+largest.)";
 
 /// Reads all of `file`; what kept it from the end is returned, or nothing.
 std::string read_all(const std::string& file, replay::Capture& capture) {
@@ -105,7 +106,7 @@ int ReplayCommand::run() const {
       std::fputs(replay::text_report(report).c_str(), stdout);
     }
     if (!damage.empty()) complain(damage + advice_on_capture(file));
-    exit_code = std::max(exit_code, replay::exit_code_of(report));
+    exit_code = std::max(exit_code, static_cast<int>(replay::judgement_of(report)));
   }
   if (json_) {
     constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names of files are any bytes

@@ -163,6 +163,7 @@ std::vector<Direction> directions_of(const Capture& capture) {
     }
   }
   for (Direction& direction : directions) {
+    direction.packets = direction.events.size();
     find_obstacles(direction);
     if (direction.obstacle.empty()) find_path_mtu(direction);
     if (direction.obstacle.empty()) number_events(direction);

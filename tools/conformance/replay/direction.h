@@ -31,11 +31,12 @@ struct Event {
 
 struct Direction {
   check::Service service = check::Service::kRc;
-  std::string name{};              ///< "10.0.0.1 qp 0x11 > 10.0.0.2 qp 0x12"
+  std::string name{};              ///< "10.0.0.1 qp 0x000011 > 10.0.0.2 qp 0x000012"
   std::uint32_t requester_qp = 0;  ///< 0 when nothing in the capture tells
   std::uint32_t responder_qp = 0;
   std::uint32_t path_mtu = 1024;  ///< bytes
   std::vector<Event> events{};
+  std::size_t packets = 0;  ///< of it in the capture; events has those that can be played
   std::size_t requests = 0;
   std::size_t answers = 0;
   std::vector<std::string> notes{};  ///< what was left out of it, and what was assumed

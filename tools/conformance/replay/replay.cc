@@ -71,23 +71,45 @@ Report replay(const std::string& file, const Capture& capture, const ReplayOptio
                 .left_out = capture.left_out_count(),
                 .left_out_frames = capture.left_out(),
                 .unplayed = unplayed_of(capture)};
+  std::uint64_t packets_of_wanted = 0;
   for (const Direction& direction : directions_of(capture)) {
-    if (is_wanted(direction, options.queue_pairs)) report.directions.push_back(play(direction, options));
+    if (!is_wanted(direction, options.queue_pairs)) continue;
+    packets_of_wanted += direction.packets;
+    report.directions.push_back(play(direction, options));
+    report.played += report.directions.back().is_played() ? direction.events.size() : 0;
   }
+  report.wanted = options.queue_pairs.empty() ? report.packets + report.left_out : packets_of_wanted;
   return report;
 }
 
-int exit_code_of(const Report& report) {
-  bool has_played = false;
-  bool differs = false;
+bool DirectionReport::is_played() const {
+  return std::any_of(outcomes.begin(), outcomes.end(),
+                     [](const Outcome& outcome) { return outcome.verdict != Verdict::kNotPlayed; });
+}
+
+const char* to_string(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kEqual:
+      return "equal";
+    case Judgement::kMismatch:
+      return "mismatch";
+    case Judgement::kUnreadable:
+      return "unreadable";
+    case Judgement::kHardlyPlayed:
+      break;
+  }
+  return "hardly played";
+}
+
+Judgement judgement_of(const Report& report) {
+  if (!report.damage.empty()) return Judgement::kUnreadable;
   for (const DirectionReport& direction : report.directions) {
     for (const Outcome& outcome : direction.outcomes) {
-      has_played = has_played || outcome.verdict != Verdict::kNotPlayed;
-      differs = differs || outcome.verdict == Verdict::kMismatch;
+      if (outcome.verdict == Verdict::kMismatch) return Judgement::kMismatch;
     }
   }
-  if (!report.damage.empty() || !has_played) return 2;
-  return differs ? 1 : 0;
+  const bool is_enough = report.played > 0 && report.played >= report.wanted - report.played;
+  return is_enough ? Judgement::kEqual : Judgement::kHardlyPlayed;
 }
 
 }  // namespace urnic::replay

@@ -34,13 +34,26 @@ struct DirectionReport {
   std::size_t messages = 0;
   std::vector<std::string> notes{};
   std::vector<Outcome> outcomes{};
+
+  bool is_played() const;
 };
+
+/// About a file, with the exit codes of `urnic replay`.
+enum class Judgement : int {
+  kEqual = 0,
+  kMismatch = 1,
+  kUnreadable = 2,   ///< the file is damaged
+  kHardlyPlayed = 3  ///< what was played is equal, but most of the packets, or all, were not
+};
+const char* to_string(Judgement judgement);
 
 /// A file and all of its directions.
 struct Report {
   std::string file;
   std::uint64_t frames = 0;
   std::uint64_t packets = 0;
+  std::uint64_t played = 0;  ///< packets of directions of which a side was played
+  std::uint64_t wanted = 0;  ///< packets that were to be played: all of RoCEv2, or of the chosen queue pairs
   std::uint64_t left_out = 0;
   std::vector<LeftOut> left_out_frames{};
   std::vector<DirectionReport> directions{};
@@ -51,9 +64,8 @@ struct Report {
 /// Plays what `options` ask for.
 Report replay(const std::string& file, const Capture& capture, const ReplayOptions& options);
 
-/// 0: everything that could be played is equal. 1: a mismatch. 2: the file is damaged, or nothing in it could
-/// be played.
-int exit_code_of(const Report& report);
+/// kEqual takes half of the packets at least: equality of a few says nothing about the rest.
+Judgement judgement_of(const Report& report);
 
 /// Lines for people. Ladders of mismatches are always drawn, others if they were kept.
 std::string text_report(const Report& report);

@@ -56,11 +56,12 @@ nlohmann::json json_report(const Report& report) {
                           {"notes", direction.notes},
                           {"sides", std::move(sides)}});
   }
-  constexpr const char* kVerdicts[] = {"equal", "mismatch", "unplayable"};
   return {{"file", report.file},
-          {"verdict", kVerdicts[exit_code_of(report)]},
+          {"verdict", to_string(judgement_of(report))},
           {"frames", report.frames},
           {"packets", report.packets},
+          {"packets_to_play", report.wanted},
+          {"packets_played", report.played},
           {"left_out_frames", report.left_out},
           {"left_out", std::move(left_out)},
           {"not_played", report.unplayed},

@@ -81,8 +81,8 @@ std::string text_report(const Report& report) {
   }
   for (const std::string& line : report.unplayed) text += fmt::format("not played: {}\n", line);
   if (report.directions.empty()) text += "no requests of RoCEv2 to play\n";
-  constexpr const char* kVerdicts[] = {"equal", "mismatch", "nothing played, or the file is damaged"};
-  return text + fmt::format("verdict: {}\n", kVerdicts[exit_code_of(report)]);
+  text += fmt::format("played: {} of {} packets\n", report.played, report.wanted);
+  return text + fmt::format("verdict: {}\n", to_string(judgement_of(report)));
 }
 
 std::string list_of_allowed_deviations() {
