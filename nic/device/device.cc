@@ -55,22 +55,32 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   if (attributes.srq != nullptr && attributes.srq->attributes().xrc_domain != nullptr) {
     return failure(invalid("a shared receive queue of an XRC domain is for XRC targets"));
   }
-  if (wanted.max_send_wr > DeviceLimits::kMaxWorkRequests ||
-      wanted.max_receive_wr > DeviceLimits::kMaxWorkRequests) {
-    return failure(invalid("more work requests than a queue pair can hold"));
-  }
-  if (wanted.max_send_sge > DeviceLimits::kMaxSges || wanted.max_receive_sge > DeviceLimits::kMaxSges) {
-    return failure(invalid("more scatter/gather elements than a work request can have"));
+  const struct {
+    const char* name;
+    std::uint32_t wanted;
+    const char* limit;
+    std::uint32_t most;
+  } kLimits[] = {
+      {"cap.max_send_wr", wanted.max_send_wr, "max_qp_wr", DeviceLimits::kMaxWorkRequests},
+      {"cap.max_recv_wr", wanted.max_receive_wr, "max_qp_wr", DeviceLimits::kMaxWorkRequests},
+      {"cap.max_send_sge", wanted.max_send_sge, "max_sge", DeviceLimits::kMaxSges},
+      {"cap.max_recv_sge", wanted.max_receive_sge, "max_sge", DeviceLimits::kMaxSges},
+  };
+  for (const auto& one : kLimits) {
+    if (one.wanted > one.most) return failure(beyond_limit(one.name, one.wanted, one.limit, 0, one.most));
   }
   if (wanted.max_inline_data > DeviceLimits::kMaxInlineBytes) {
-    return failure(invalid("more inline data than a work request can have"));
+    return failure(invalid(fmt::format(
+        "cap.max_inline_data is {}, and a work request has at most {} bytes inline: ask for less, and send "
+        "longer messages without IBV_SEND_INLINE",
+        wanted.max_inline_data, +DeviceLimits::kMaxInlineBytes)));
   }
   return success();
 }
 
 Result<void, Error> check_capacity(std::uint32_t completions) {
   if (completions > 0 && completions <= DeviceLimits::kMaxCompletions) return success();
-  return failure(invalid("a completion queue has at least one entry, and not more than the device allows"));
+  return failure(beyond_limit("cqe", completions, "max_cqe", 1, DeviceLimits::kMaxCompletions));
 }
 
 /// Notes on all objects that a queue pair uses that they have one more user, or one less.

@@ -24,10 +24,11 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
   if (attributes.pd == nullptr) return failure(invalid("a shared receive queue needs a protection domain"));
   if (attributes.max_wr == 0 || attributes.max_wr > DeviceLimits::kMaxWorkRequests) {
     return failure(
-        invalid("a shared receive queue has at least one work request, and not more than the device allows"));
+        beyond_limit("attr.max_wr", attributes.max_wr, "max_srq_wr", 1, DeviceLimits::kMaxWorkRequests));
   }
   if (attributes.max_sge > DeviceLimits::kMaxSges) {
-    return failure(invalid("more scatter/gather elements than a work request can have"));
+    return failure(
+        beyond_limit("attr.max_sge", attributes.max_sge, "max_srq_sge", 0, DeviceLimits::kMaxSges));
   }
   if ((attributes.xrc_domain == nullptr) != (attributes.completions == nullptr)) {
     return failure(

@@ -2,8 +2,11 @@
 
 #include "nic/path/path.h"
 
+#include <fmt/core.h>
+
 #include <cassert>
 #include <cstring>
+#include <string>
 
 #include "nic/errors.h"
 #include "transport/wire/byte_order.h"
@@ -59,10 +62,27 @@ std::uint16_t add_to_checksum(std::uint16_t checksum, std::uint16_t field, std::
 
 }  // namespace
 
+namespace {
+
+/// That the GID index is empty, and which are not.
+std::string empty_index(const GidTable& gids, std::size_t index) {
+  std::string used;
+  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
+    if (const auto gid = gids.at(i))
+      used += fmt::format("{}{} ({})", used.empty() ? "" : ", ", i, to_string(*gid));
+  }
+  const std::string what = index < GidTable::kEntries
+                               ? "is empty"
+                               : fmt::format("is beyond the table of {} entries", +GidTable::kEntries);
+  return fmt::format("the source GID index {} {}; in use are {}", index, what, used.empty() ? "none" : used);
+}
+
+}  // namespace
+
 Result<void, Error> check_address(const GidTable& gids, const AddressVector& address) {
   if (address.destination.is_unspecified()) return failure(invalid("an address needs a destination GID"));
   const auto source = gids.at(address.source_gid_index);
-  if (!source) return failure(invalid("the source GID index is not in use"));
+  if (!source) return failure(invalid(empty_index(gids, address.source_gid_index)));
   if (source->is_ipv4_mapped() != address.destination.is_ipv4_mapped()) {
     return failure(invalid("source and destination GID are not both IPv4 or both IPv6"));
   }

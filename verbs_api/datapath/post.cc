@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/datapath/post_failure.h"
 #include "verbs_api/datapath/send_request.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/memory/mw.h"
@@ -61,9 +62,9 @@ int post_one(Batch& batch, const ibv_recv_wr& wr) {
 
 /// Posts the list up to the first work request that is refused, which `bad` then names; those before it stay
 /// posted. `begin` makes the batch, and is not called when the context is dead; `post_to` posts one to it.
-template <typename WorkRequest, typename Begin, typename PostTo>
-int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin begin, PostTo post_to) {
-  const Context& owner = Context::of(context);
+template <typename Queue, typename WorkRequest, typename Begin, typename PostTo>
+int post_list(Queue* queue, WorkRequest* first, WorkRequest** bad, Begin begin, PostTo post_to) {
+  const Context& owner = Context::of(queue->context);
   int error = owner.is_dead() ? owner.dead_error() : 0;
   WorkRequest* wr = first;
   if (error == 0) [[likely]] {
@@ -73,7 +74,10 @@ int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin
       if (error != 0) break;
     }
   }
-  if (error != 0 && bad != nullptr) *bad = wr;
+  if (error != 0) [[unlikely]] {
+    if (bad != nullptr) *bad = wr;
+    if (wr != nullptr) explain_post(*queue, *wr, error);
+  }
   return error;
 }
 
@@ -81,25 +85,25 @@ int post_list(ibv_context* context, WorkRequest* first, WorkRequest** bad, Begin
 
 int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept {
   return post_list(
-      qp->context, first, bad, [qp] { return nic::QueuePair::SendBatch(*Qp::of(qp).inner); },
+      qp, first, bad, [qp] { return nic::QueuePair::SendBatch(*Qp::of(qp).inner); },
       [qp](auto& batch, const ibv_send_wr& wr) { return post_one(*qp, batch, wr); });
 }
 
 int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
   return post_list(
-      qp->context, first, bad, [qp] { return nic::QueuePair::ReceiveBatch(*Qp::of(qp).inner); },
+      qp, first, bad, [qp] { return nic::QueuePair::ReceiveBatch(*Qp::of(qp).inner); },
       [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
 }
 
 int post_wq_receive(ibv_wq* wq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
   return post_list(
-      wq->context, first, bad, [wq] { return nic::QueuePair::ReceiveBatch(*Wq::of(wq).inner); },
+      wq, first, bad, [wq] { return nic::QueuePair::ReceiveBatch(*Wq::of(wq).inner); },
       [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
 }
 
 int post_srq_receive(ibv_srq* srq, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {
   return post_list(
-      srq->context, first, bad, [srq] { return nic::SharedReceiveQueue::Batch(*Srq::of(srq).inner); },
+      srq, first, bad, [srq] { return nic::SharedReceiveQueue::Batch(*Srq::of(srq).inner); },
       [](auto& batch, const ibv_recv_wr& wr) { return post_one(batch, wr); });
 }
 

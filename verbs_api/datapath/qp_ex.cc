@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "verbs_api/abi/newer_operations.h"
+#include "verbs_api/datapath/post_failure.h"
 #include "verbs_api/datapath/send_request.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/fault_injection.h"
@@ -165,7 +166,10 @@ void start(ibv_qp_ex* qp) noexcept {
   builder_of(qp).start(owner.is_dead() ? owner.dead_error() : 0);
 }
 int complete(ibv_qp_ex* qp) noexcept {
-  return builder_of(qp).complete();
+  const int error = builder_of(qp).complete();
+  if (error != 0) [[unlikely]]
+    explain_built(qp->qp_base, error);
+  return error;
 }
 void abort(ibv_qp_ex* qp) noexcept {
   builder_of(qp).abort();

@@ -2,8 +2,11 @@
 
 #include "verbs_api/device/address.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cerrno>
+
+#include "nic/errors.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -25,8 +28,15 @@ ibv_gid to_ibv_gid(const transport::wire::Gid& gid) {
   return result;
 }
 
-Result<nic::AddressVector, int> to_address_vector(const ibv_ah_attr& attributes) {
-  if (attributes.is_global == 0 || attributes.port_num != kPort) return EINVAL;
+Result<nic::AddressVector, Error> to_address_vector(const ibv_ah_attr& attributes) {
+  if (attributes.is_global == 0) {
+    return nic::invalid(
+        "is_global is 0, and RoCE has no LIDs: set it to 1, with grh.dgid and grh.sgid_index");
+  }
+  if (attributes.port_num != kPort) {
+    return nic::invalid(
+        fmt::format("port_num is {}, and the device has one port, number {}", +attributes.port_num, +kPort));
+  }
   const ibv_global_route& route = attributes.grh;
   return nic::AddressVector{
       .destination = to_gid(route.dgid),

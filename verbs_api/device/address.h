@@ -18,7 +18,7 @@ ibv_gid to_ibv_gid(const transport::wire::Gid& gid);
 
 /// EINVAL without a GRH, which RoCE cannot do without, or for a port that does not exist. Whether the
 /// addresses are any good is for the device to say. The LID is ignored: some programs put a UDP port there.
-Result<nic::AddressVector, int> to_address_vector(const ibv_ah_attr& attributes);
+Result<nic::AddressVector, Error> to_address_vector(const ibv_ah_attr& attributes);
 ibv_ah_attr to_ah_attributes(const nic::AddressVector& address);
 
 }  // namespace urnic::verbs_api

@@ -2,6 +2,8 @@
 
 #include "verbs_api/memory/dm.h"
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <cstring>
 #include <span>
@@ -71,7 +73,11 @@ int free_dm(ibv_dm* dm) noexcept {
   ObjectClaim claim(dm);
   if (claim.error() != 0) return claim.error();
   Context& owner = Context::of(dm->context);
-  if (Dm::of(dm).inner->users.load() != 0) return EBUSY;
+  if (const std::uint32_t users = Dm::of(dm).inner->users.load(); users != 0) {
+    return explain("free_dm",
+                   {.code = EBUSY,
+                    .message = fmt::format("{} memory regions still use it: deregister them first", users)});
+  }
   claim.take_out();
   if (!owner.is_forked()) owner.file()->dms.remove(dm->handle, *Dm::of(dm).inner);
   delete &Dm::of(dm);

@@ -9,6 +9,7 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/memory/pd.h"
@@ -64,7 +65,7 @@ int dealloc_td(ibv_td* td) noexcept {
   Context& owner = Context::of(td->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (Td::of(td).users != 0) return refuse(EBUSY);
+    if (Td::of(td).users != 0) return refuse_busy("dealloc_td", *td);
     claim.take_out();
   }
   delete &Td::of(td);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -52,7 +53,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
   Context& owner = Context::of(pd->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (Pd::of(pd).inner->users.load() != 0) return refuse(EBUSY);
+    if (Pd::of(pd).inner->users.load() != 0) return urnic::verbs_api::refuse_busy("dealloc_pd", *pd);
     claim.take_out();
     if (Pd::of(pd).parent != nullptr) {
       --Pd::of(pd).parent->users;

@@ -9,6 +9,7 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/memory/pd.h"
+#include "verbs_api/opening/registered.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/srq.h"
 
@@ -39,12 +40,6 @@ void add(const Srq& srq, ProgramObjects& to) {
     listed.completion_queue = static_cast<const Cq*>(made.completions->context())->handle;
   }
   to.shared_receive_queues.push_back(listed);
-}
-
-/// An object as its verb gave it out: the registry has the address of libibverbs' struct.
-template <typename Abi>
-Abi* as(const void* object) {
-  return static_cast<Abi*>(const_cast<void*>(object));
 }
 
 template <typename Object>

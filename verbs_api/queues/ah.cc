@@ -105,7 +105,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd->context);
   const auto address = urnic::verbs_api::to_address_vector(*attr);
-  if (!address) return fail(address.error());
+  if (!address) return fail(explain("create_ah", address.error()));
   return or_out_of_memory([&]() -> ibv_ah* {
     auto created = std::make_unique<Ah>(*pd);
     if (const int error = created->make(address.value()); error != 0) return fail(error);

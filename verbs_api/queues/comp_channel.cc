@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "verbs_api/abi/object_registry.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -48,7 +49,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
   Context& owner = Context::of(channel->context);
   {
     const std::lock_guard lock(owner.mutex());
-    if (channel->refcnt != 0) return refuse(EBUSY);
+    if (channel->refcnt != 0) return urnic::verbs_api::refuse_busy("destroy_comp_channel", *channel);
     claim.take_out();
   }
   delete &CompChannel::of(channel);

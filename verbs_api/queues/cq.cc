@@ -11,9 +11,11 @@
 #include <mutex>
 #include <new>
 
+#include "nic/errors.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/device/acknowledgements.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -60,9 +62,10 @@ namespace {
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
            std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
   if (owner.is_dead()) return fail(owner.dead_error());
-  if (capacity == 0 || capacity > nic::DeviceLimits::kMaxCompletions ||
-      completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors)) {
-    return fail(EINVAL);
+  if (completion_vector >= static_cast<std::uint32_t>(owner.context.num_comp_vectors)) {
+    return fail(explain(
+        "create_cq", nic::invalid(fmt::format("comp_vector is {}, and the context has {} (num_comp_vectors)",
+                                              completion_vector, owner.context.num_comp_vectors))));
   }
   if (const int fault = channel != nullptr ? objects().check_of(owner.context, channel) : 0; fault != 0) {
     return fail(fault);
@@ -161,7 +164,9 @@ extern "C" {
 ibv_cq* ibv_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                       int comp_vector) {
   if (const int error = injected_error(Verb::kCreateCq); error != 0) return fail(error);
-  if (cqe <= 0 || comp_vector < 0) return fail(EINVAL);
+  if (cqe < 0 || comp_vector < 0) {
+    return fail(explain("create_cq", urnic::nic::invalid("cqe and comp_vector are not negative")));
+  }
   Cq* const created = urnic::verbs_api::create(Context::of(context), static_cast<std::uint32_t>(cqe),
                                                cq_context, channel, static_cast<std::uint32_t>(comp_vector));
   return created != nullptr ? created->abi() : nullptr;
@@ -172,7 +177,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
   if (const int fault = objects().check(cq); fault != 0) return refuse(fault);
   Cq& resized = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
-  if (cqe <= 0) return refuse(EINVAL);
+  if (cqe < 0) return refuse(explain("resize_cq", urnic::nic::invalid("cqe is not negative")));
   try {
     const std::lock_guard once(resized.resizing);
     const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
@@ -191,7 +196,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
   if (claim.error() != 0) return refuse(claim.error());
   Cq& own_cq = Cq::of(cq);
   Context& owner = Context::of(cq->context);
-  if (own_cq.inner->users.load() != 0) return refuse(EBUSY);
+  if (own_cq.inner->users.load() != 0) return urnic::verbs_api::refuse_busy("destroy_cq", *cq);
   // Nothing adds events any more. Those that the program has not fetched disappear; the others are waited
   // for, because a thread may be about to look at this queue.
   if (cq->channel != nullptr) CompChannel::of(cq->channel).inner.forget(*own_cq.inner);

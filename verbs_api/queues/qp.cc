@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "nic/errors.h"
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
@@ -68,7 +69,7 @@ void Qp::end() {
 namespace {
 
 /// EOPNOTSUPP for what libibverbs knows and we do not have, EINVAL for unknown numbers.
-Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
+Result<nic::QpType, Error> to_qp_type(const ibv_qp_type& type) {
   switch (number_in(type)) {
     case IBV_QPT_RC:
       return nic::QpType::kRc;
@@ -83,9 +84,10 @@ Result<nic::QpType, int> to_qp_type(const ibv_qp_type& type) {
     case IBV_QPT_RAW_PACKET:
       return nic::QpType::kRawPacket;
     case IBV_QPT_DRIVER:
-      return EOPNOTSUPP;
+      return nic::not_offered("IBV_QPT_DRIVER is for the queue pairs of a vendor, and this device has none");
     default:
-      return EINVAL;
+      return nic::invalid(fmt::format(
+          "qp_type {} is none of IBV_QPT_RC, UC, UD, XRC_SEND, XRC_RECV, RAW_PACKET", number_in(type)));
   }
 }
 
@@ -187,11 +189,15 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
                const std::optional<nic::RssHash>& hash = std::nullopt) {
   Context& owner = Context::of(&context);
   if (owner.is_dead()) return fail(owner.dead_error());
-  const Result<nic::QpType, int> type = hash ? nic::QpType::kRss : to_qp_type(init_attr.qp_type);
-  if (!type) return fail(type.error());
+  const Result<nic::QpType, Error> type = hash ? nic::QpType::kRss : to_qp_type(init_attr.qp_type);
+  if (!type) return fail(explain("create_qp", type.error()));
   const std::uint64_t operations =
       (init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? init_attr.send_ops_flags : 0;
-  if ((operations & ~offered_send_operations(type.value())) != 0) return fail(EOPNOTSUPP);
+  if (const auto others = operations & ~offered_send_operations(type.value()); others != 0) {
+    return fail(explain(
+        "create_qp", nic::not_offered(fmt::format(
+                         "send_ops_flags has bits {:#x}, which a queue pair of this type has not", others))));
+  }
   normalize(type.value(), init_attr);
   if (const int fault = check_used(context, init_attr); fault != 0) return fail(fault);
   // The port opens here, at the first object that needs packets, and a person wants to know why it does not.
@@ -244,13 +250,20 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* init_attr) noexc
                                    IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH;
 
   const std::uint32_t mask = init_attr->comp_mask;
-  if ((mask & ~kKnown) != 0) return fail(EOPNOTSUPP);
+  if ((mask & ~kKnown) != 0) {
+    return fail(explain("create_qp", nic::not_offered(fmt::format(
+                                         "comp_mask has bits {:#x}, which are not known", mask & ~kKnown))));
+  }
   ibv_qp_init_attr_ex complete = *init_attr;
   if ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0) complete.create_flags = 0;
   // Only datagrams come back by themselves.
   const std::uint32_t offered =
       number_in(init_attr->qp_type) == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
-  if ((complete.create_flags & ~offered) != 0) return fail(EOPNOTSUPP);
+  if (const std::uint32_t others = complete.create_flags & ~offered; others != 0) {
+    return fail(explain(
+        "create_qp", nic::not_offered(fmt::format(
+                         "create_flags has bits {:#x}, which a queue pair of this type has not", others))));
+  }
   if ((mask & IBV_QP_INIT_ATTR_PD) == 0) complete.pd = nullptr;
   if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0) complete.xrcd = nullptr;
   std::optional<nic::RssHash> hash;

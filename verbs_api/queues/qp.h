@@ -10,6 +10,7 @@
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/newer_operations.h"
 #include "verbs_api/device/qp_handles.h"
+#include "verbs_api/queues/told_once.h"
 #include "verbs_api/queues/work_request_builder.h"
 #include "verbs_api/sanitizer/qp_ledger.h"
 
@@ -36,6 +37,8 @@ struct Qp : QpExWithFlush {
   const ibv_xrcd* xrcd;                         ///< of an XRC target
   std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags
   std::uint32_t events_fetched = 0;             ///< under the lock of AsyncEvents
+  ToldOnce told_of_sends;                       ///< why they were not posted
+  ToldOnce told_of_receives;
 };
 
 }  // namespace urnic::verbs_api

@@ -2,6 +2,8 @@
 
 #include "verbs_api/queues/qp_attributes.h"
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <optional>
 
@@ -71,7 +73,9 @@ constexpr int kKnownAttributes = kOffered | IBV_QP_ALT_PATH | IBV_QP_CAP | IBV_Q
 /// Says no to a mask or a value, with the reason.
 std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
   if ((mask & ~kKnownAttributes) != 0) {
-    return Error{.code = EINVAL, .message = "the mask selects an unknown attribute"};
+    return Error{.code = EINVAL,
+                 .message = fmt::format("the mask selects an unknown attribute, bits {:#x}",
+                                        static_cast<unsigned>(mask & ~kKnownAttributes))};
   }
   if ((mask & ~kOffered) != 0) {
     return Error{.code = EOPNOTSUPP, .message = "alternate paths, resizing and rate limits are not offered"};
@@ -86,14 +90,18 @@ std::optional<Error> find_fault(const ibv_qp_attr& attributes, int mask) {
     return Error{.code = EINVAL, .message = "cur_qp_state is not a state"};
   }
   if ((mask & IBV_QP_PATH_MTU) != 0 && !to_path_mtu(number_in(attributes.path_mtu))) {
-    return Error{.code = EINVAL, .message = "path_mtu is not one of the five"};
+    return Error{
+        .code = EINVAL,
+        .message = fmt::format("path_mtu is {}: it is one of IBV_MTU_256 to IBV_MTU_4096, which are 1 to 5",
+                               number_in(attributes.path_mtu))};
   }
   if ((mask & IBV_QP_DEST_QPN) != 0 && attributes.dest_qp_num > transport::kMaxQpNumber) {
     return Error{.code = EINVAL, .message = "dest_qp_num has more than 24 bits"};
   }
-  if ((mask & IBV_QP_AV) != 0 && !to_address_vector(attributes.ah_attr)) {
-    return Error{.code = EINVAL,
-                 .message = "ah_attr needs is_global = 1 and a GRH (RoCE has no LIDs), and port_num = 1"};
+  if ((mask & IBV_QP_AV) != 0) {
+    if (const auto address = to_address_vector(attributes.ah_attr); !address) {
+      return Error{.code = address.error().code, .message = "ah_attr: " + address.error().message};
+    }
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/device/acknowledgements.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
@@ -147,6 +148,8 @@ int ibv_destroy_srq(ibv_srq* srq) {
   Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
+  if (!destroyed && destroyed.error().code == EBUSY)
+    return urnic::verbs_api::refuse_busy("destroy_srq", *srq);
   if (!destroyed) return refuse(explain("destroy_srq", destroyed.error()));
   owner.async_events().forget(Srq::of(srq).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_srq);

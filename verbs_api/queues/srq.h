@@ -8,6 +8,7 @@
 
 #include "nic/queues/shared_receive_queue.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/queues/told_once.h"
 
 namespace urnic::verbs_api {
 
@@ -26,6 +27,7 @@ struct Srq : ibv_srq {
   std::unique_ptr<nic::SharedReceiveQueue> inner;
   const ibv_xrcd* xrcd = nullptr;    ///< of one for XRC
   std::uint32_t events_fetched = 0;  ///< under the lock of AsyncEvents
+  ToldOnce told_of_receives;         ///< why they were not posted
 };
 
 }  // namespace urnic::verbs_api

@@ -8,6 +8,7 @@
 
 #include "nic/queues/queue_pair.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/queues/told_once.h"
 
 namespace urnic::verbs_api {
 
@@ -26,6 +27,7 @@ struct Wq : ibv_wq {
 
   std::unique_ptr<nic::QueuePair> inner;
   std::uint32_t events_fetched = 0;  ///< under the lock of AsyncEvents
+  ToldOnce told_of_receives;         ///< why they were not posted
 };
 
 }  // namespace urnic::verbs_api

@@ -10,6 +10,7 @@
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/device/busy.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/queues/qp.h"
@@ -66,7 +67,7 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
   if (claim.error() != 0) return refuse(claim.error());
   Xrcd& own_xrcd = Xrcd::of(xrcd);
   Context& owner = Context::of(xrcd->context);
-  if (is_used(own_xrcd)) return refuse(EBUSY);
+  if (is_used(own_xrcd)) return refuse_busy("close_xrcd", *xrcd);
   if (const auto closed = owner.owner().xrc_domains().close(owner.nic(), *own_xrcd.inner); !closed) {
     return refuse(explain("close_xrcd", closed.error()));
   }
