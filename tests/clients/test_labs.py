@@ -204,6 +204,55 @@ class Labs(ClientTest):
             (folder / name).read_text(), text.replace(old, new), "the student's file was changed"
         )
 
+    def test_each_end_of_a_students_program_is_a_sentence(self):
+        """No Python exception of the runner, and no traceback of the student's file."""
+        self.require("make", "gcc")
+        in_c = (
+            "\n#include <signal.h>\n#include <unistd.h>\n"
+            "__attribute__((constructor)) static void end_it(void) { %s; }\n"
+        )
+        at_end = (
+            (1, "first_light.c", in_c % "raise(SIGSEGV)", "crashed: it used memory that it does not have"),
+            (1, "first_light.c", in_c % "_exit(0)", "has not opened the device urnic0"),
+            (1, "first_light.c", in_c % "_exit(9)", "ended with 9. It printed nothing."),
+            (1, "first_light.c", "\nint broken( {\n", "'make' does not build the programs"),
+        )
+        at_begin = (
+            (4, "forecast.py", "def (:\n", "forecast.py, line 1, is not Python: "),
+            (4, "forecast.py", "import os\nos.abort()\n", "crashed: it gave up by abort() (SIGABRT)"),
+            (
+                4,
+                "forecast.py",
+                "raise ValueError('mine')\n",
+                "forecast.py stops at line 1: ValueError, mine.",
+            ),
+            (4, "forecast.py", "print('x y z')\nraise SystemExit(0)\n", "GAP 1"),
+            (4, "forecast.py", "raise SystemExit(0)\n", "GAP 1"),
+            (3, "icrc.py", "raise SystemExit(0)\n", ""),
+            (10, "verify.py", "raise SystemExit(0)\n", "there is no trial-1.pcap"),
+        )
+        for number, name, text, words in at_end + at_begin:
+            with self.subTest(lab=number, text=text):
+                solutions = exercises(source(number), is_filled=True)
+                parts = (
+                    [text, solutions[name]]
+                    if (number, name, text, words) in at_begin
+                    else [solutions[name], text]
+                )
+                self.students_folder(number, {**solutions, name: "".join(parts)})
+                code, report = self.check(number)
+                complaints = self.complaints_of(report)
+                self.assertEqual(code, NOT_PASSED)
+                self.assertIn(words, complaints)
+                self.assertNotRegex(complaints, r"Traceback|\(\w+(Error|Exception)")
+
+    def test_a_program_that_hangs_is_stopped_with_a_sentence(self):
+        self.require("make", "gcc")
+        solutions = exercises(source(9), is_filled=True)
+        self.students_folder(9, {"formula.py": "import time\ntime.sleep(1000)\n" + solutions["formula.py"]})
+        _, report = self.check(9)
+        self.assertRegex(self.complaints_of(report), r"did not end within \d+ s and was stopped")
+
     def test_are_listed(self):
         listed = json.loads(self.lab("--json").stdout)
         self.assertEqual([lab["number"] for lab in listed], numbers())

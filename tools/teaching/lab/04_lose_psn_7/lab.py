@@ -67,7 +67,7 @@ def wrong_forecast(gap, truth, unit="packets"):
 
     def complaint(seen):
         if foretold(seen) is None:
-            return f"forecast.py, GAP {gap}: it prints {said_by_forecast(seen)}, which is not a list of numbers. '+=' adds the numbers of a range to a list."
+            return f"forecast.py, GAP {gap}: it prints {said_by_forecast(seen) or 'nothing'}, which is not a list of numbers. '+=' adds the numbers of a range to a list."
         right, own = truth(seen), foretold(seen)
         same = next(
             (at for at, (one, other) in enumerate(zip(right, own)) if one != other), min(len(right), len(own))

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+from runner.endings import how_it_ended
 from runner.trace import Trace
 
 SECONDS = 40  # for one experiment; programs of labs give up by themselves before that
@@ -31,9 +32,23 @@ class Seen:
     def output(self, name):
         return self.outputs[name]
 
+    def what_there_is(self):
+        """What programs did, for a student who must find out what they did not."""
+        return " ".join(
+            f"The {name} {self._packets_of(name)}and printed {_count(len(output.splitlines()), 'line')}."
+            for name, output in self.outputs.items()
+        )
+
+    def _packets_of(self, name):
+        return f"sent {_count(len(self.trace.sent(name)), 'packet')} " if name in self.trace.names else ""
+
     def violations(self):
         """What `urnic check` holds against the packets of all recordings and captures."""
         return [finding for trace in (self.trace, *self.captures.values()) for finding in trace.violations()]
+
+
+def _count(number, thing):
+    return f"{number or 'no'} {thing}{'' if number == 1 else 's'}"
 
 
 def build(folder):
@@ -98,13 +113,14 @@ class Runner:
                     self._await_listener(port, running)
                 running[program.name] = self._start(self.command_of(experiment, program, port), folder, port)
             deadline = time.monotonic() + SECONDS
-            outputs, codes = {}, {}
+            outputs, codes, stopped = {}, {}, set()
             for name, process in running.items():
                 try:
                     outputs[name], _ = process.communicate(timeout=max(0.1, deadline - time.monotonic()))
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    outputs[name] = process.communicate()[0] + f"(stopped after {SECONDS} s)\n"
+                    outputs[name], _ = process.communicate()
+                    stopped.add(name)
                 codes[name] = process.returncode
         finally:
             for process in running.values():
@@ -117,9 +133,11 @@ class Runner:
             if codes[program.name] != 0 and not program.may_fail
         ]
         if failed:
-            raise Failure(
-                _description(failed, outputs, codes) + (f"\n{experiment.hint}" if experiment.hint else "")
-            )
+            sentences = [
+                how_it_ended(name, codes[name], outputs[name], SECONDS if name in stopped else None)
+                for name in failed
+            ]
+            raise Failure("\n".join([*sentences, *filter(None, [experiment.hint])]))
         return Seen(
             self._trace_of(experiment, folder), self._captures_of(experiment, folder), outputs, codes, folder
         )
@@ -163,7 +181,7 @@ class Runner:
     def _captures_of(self, experiment, folder):
         for name in experiment.captures:
             if not (folder / name).exists():
-                raise Failure(f"there is no {name}")
+                raise Failure(f"there is no {name}, which the programs should have made")
         return {name: Trace(self.urnic, {name: folder / name}) for name in experiment.captures}
 
 
@@ -181,13 +199,3 @@ def recordings_of(experiment, folder):
         for program in experiment.programs
         if not program.is_plain
     }
-
-
-def _description(failed, outputs, codes):
-    """What the programs that failed said, and the others if they said anything."""
-    parts = []
-    for name, output in outputs.items():
-        state = f"ended with {codes[name]}" if codes[name] >= 0 else f"was ended by signal {-codes[name]}"
-        if name in failed:
-            parts.append(f"the {name} {state} and said: {output.strip() or '(nothing)'}")
-    return "\n".join(parts)
