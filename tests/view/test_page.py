@@ -60,6 +60,24 @@ class Page(PageTest):
         self.open(data)
         self.assertIn("QP 0x00002f", self.text("#ends"))
 
+    def test_is_never_black_while_its_size_changes(self):
+        """A screenshot may be of any frame."""
+        self.open()
+        colours = self.browser.execute_async_script(
+            """
+            const done = arguments[0], seen = [];
+            const canvas = view.byId("ladder-canvas"), pen = canvas.getContext("2d");
+            view.byId("ladder").style.height = "300px";
+            function look() {
+              setTimeout(() => {
+                seen.push([...pen.getImageData(3, canvas.height - 3, 1, 1).data].slice(0, 3));
+                if (seen.length < 8) requestAnimationFrame(look); else done(seen);
+              }, 0);
+            }
+            requestAnimationFrame(look);"""
+        )
+        self.assertEqual([colour for colour in colours if colour == [0, 0, 0]], [], colours)
+
     def test_takes_what_has_next_to_nothing(self):
         bare = {"seen": [{"time": 5}]}
         for data in (

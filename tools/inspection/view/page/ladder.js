@@ -138,6 +138,8 @@ function resize() {
   canvas.height = Math.round(height * ratio);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
+  // A canvas of another size is black until something is drawn, and a screenshot may be of this frame.
+  draw();
   view.tell("resize");
 }
 
