@@ -290,6 +290,8 @@ FailureCause cause_of(const FailureReport& report) {
       return cause_of_refusal(report);
     case FailureReport::Kind::kConnection:
       return cause_of(*report.connection);
+    case FailureReport::Kind::kReceiveMissing:
+      return Cause::kNoReceivePosted;
     case FailureReport::Kind::kCompletion:
       break;
   }

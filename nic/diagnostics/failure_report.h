@@ -27,8 +27,9 @@ struct FailureReport {
     kRefusal,     ///< a request of the peer's was refused; our program gets no completion
     kStray,       ///< a host sends to a queue pair that is not here
     kTranslated,  ///< packets for a queue pair, or a connection request, come from another address than the sender's
-    kConnection,  ///< one of rdma_cm was not made; see `connection`
-    kNoDepth,     ///< nothing has failed here: a READ or atomic leaves though max_rd_atomic is 0
+    kConnection,      ///< one of rdma_cm was not made; see `connection`
+    kReceiveMissing,  ///< nothing has failed here: the peer was told to wait for a receive
+    kNoDepth,         ///< nothing has failed here: a READ or atomic leaves though max_rd_atomic is 0
   };
 
   Kind kind = Kind::kCompletion;

@@ -73,6 +73,9 @@ void QpWatch::on_sent(std::span<const std::byte> packet, bool is_reachable, Time
                 .psn = bth.psn,
                 .payload_bytes = static_cast<std::uint32_t>(packet.size() - header_size - bth.pad_count)});
   if (info.is_request) note_request(bth.psn);
+  if (has_syndrome && facts_.config.tells_of_missing_receives) {
+    note_own_answer(wire::Aeth::parse(packet.subspan(wire::Bth::kBytes)).syndrome);
+  }
   const bool needs_depth = transport::response_kind_of(info.operation).has_value();
   if (!needs_depth || qp_.endpoint().config().max_reads_in_flight > 0) return;
   if (!std::exchange(has_told_of_depth_, true)) log_.add(report(FailureReport::Kind::kNoDepth));
@@ -105,6 +108,11 @@ void QpWatch::on_received(const wire::Packet& packet, Time now) {
     history_.rnr_naks = 0;
     history_.sequence_naks = 0;
   }
+}
+
+void QpWatch::note_own_answer(std::uint8_t syndrome) {
+  if (transport::kind_of(syndrome) != transport::SyndromeKind::kRnrNak) return;
+  if (!std::exchange(has_told_of_receives_, true)) log_.add(report(FailureReport::Kind::kReceiveMissing));
 }
 
 void QpWatch::note_request(transport::Psn psn) {

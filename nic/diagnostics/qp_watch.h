@@ -68,6 +68,7 @@ class QpWatch final : public QpMonitor {
 
   void note_request(transport::Psn psn);
   void note_answer(transport::Psn psn);
+  void note_own_answer(std::uint8_t syndrome);
   void on_failed(const transport::Completion& completion, bool is_receive);
   FailureReport report(FailureReport::Kind kind) const;
 
@@ -79,6 +80,7 @@ class QpWatch final : public QpMonitor {
   QpHistory history_;
   bool has_reported_ = false;
   bool has_told_of_depth_ = false;
+  bool has_told_of_receives_ = false;
   std::optional<transport::RefusedRequest> refused_;
   std::optional<FailureReport::BadElement> bad_element_;
 };

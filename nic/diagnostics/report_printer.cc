@@ -28,6 +28,8 @@ namespace {
 
 /// How long a reader may take for what is written last, when the process ends.
 constexpr int kLastPatienceMs = 200;
+/// How often a listener is told the time.
+constexpr int kTickMs = 250;
 
 /// A descriptor of our own for what `fd` writes to, which does not block, or none. A flag on `fd` would hold
 /// for all that share it. Files do not block, and a second descriptor would write elsewhere in them.
@@ -41,8 +43,8 @@ Descriptor open_unblocked(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& log, int fd) {
-  std::unique_ptr<ReportPrinter> printer(new ReportPrinter(log, fd));
+Result<std::unique_ptr<ReportPrinter>, Error> ReportPrinter::start(FailureLog& log, int fd, Options options) {
+  std::unique_ptr<ReportPrinter> printer(new ReportPrinter(log, fd, options));
   const auto error = [](int code) {
     return failure(Error{
         .code = code,
@@ -70,8 +72,10 @@ ReportPrinter::~ReportPrinter() {
 void ReportPrinter::run() {
   while (!is_stopping_) {
     // Nothing to say but how many were left out: that waits until something may be said again.
-    const bool is_quiet = wait(log_.fd(), POLLIN, left_out_ > 0 ? 1000 : -1);
+    const int patience_ms = options_.listener != nullptr ? kTickMs : -1;
+    const bool is_quiet = wait(log_.fd(), POLLIN, left_out_ > 0 ? 1000 : patience_ms);
     print_all();
+    if (options_.listener != nullptr) options_.listener->on_tick();
     if (is_quiet && left_out_ > 0) print_left_out();
   }
   print_all();
@@ -91,17 +95,23 @@ bool ReportPrinter::wait(int fd, short events, int at_most_ms) {
 
 void ReportPrinter::print_all() {
   while (const auto report = log_.take()) {
-    left_out_ += report->other_failures;
-    if (!may_print()) {
-      ++left_out_;
-      continue;
-    }
-    try {
-      print_left_out();
-      write_all(explain(*report));
-    } catch (const std::exception&) {
-      ++left_out_;  // there is no memory for the words
-    }
+    if (options_.listener != nullptr) options_.listener->on_failure(*report);
+    const bool is_failure = report->kind != FailureReport::Kind::kReceiveMissing;
+    if (!options_.is_silent && is_failure) print(*report);
+  }
+}
+
+void ReportPrinter::print(const FailureReport& report) {
+  left_out_ += report.other_failures;
+  if (!may_print()) {
+    ++left_out_;
+    return;
+  }
+  try {
+    print_left_out();
+    write_all(explain(report));
+  } catch (const std::exception&) {
+    ++left_out_;  // there is no memory for the words
   }
 }
 

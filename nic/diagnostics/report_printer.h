@@ -16,6 +16,15 @@
 
 namespace urnic::nic {
 
+/// Is told about failures, and that time passes. On the printer's thread.
+class FailureListener {
+ public:
+  virtual ~FailureListener() = default;
+  virtual void on_failure(const FailureReport& report) = 0;
+  /// Each quarter of a second or so.
+  virtual void on_tick() = 0;
+};
+
 /// One thread, with all signals blocked, sleeps until the log has something, composes it and writes. Where no
 /// program reads what it writes, it waits, and the log counts what fails meanwhile. At most kBurst
 /// explanations are written at once and one a second from then on; a line says how many were left out.
@@ -23,8 +32,16 @@ class ReportPrinter {
  public:
   static constexpr unsigned kBurst = 10;
 
+  struct Options {
+    bool is_silent = false;               ///< writes nothing
+    FailureListener* listener = nullptr;  ///< outlives the printer
+  };
+
   /// Writes to the descriptor `fd`, which is stderr's except in tests. The error is the system's.
-  static Result<std::unique_ptr<ReportPrinter>, Error> start(FailureLog& log, int fd);
+  static Result<std::unique_ptr<ReportPrinter>, Error> start(FailureLog& log, int fd, Options options);
+  static Result<std::unique_ptr<ReportPrinter>, Error> start(FailureLog& log, int fd) {
+    return start(log, fd, Options{});
+  }
   /// Writes what the log still has, as far as a reader takes it at once, and ends the thread.
   ~ReportPrinter();
   ReportPrinter(const ReportPrinter&) = delete;
@@ -38,10 +55,11 @@ class ReportPrinter {
  private:
   using Clock = std::chrono::steady_clock;
 
-  ReportPrinter(FailureLog& log, int fd) : log_(log), fd_(fd) {}
+  ReportPrinter(FailureLog& log, int fd, Options options) : log_(log), fd_(fd), options_(options) {}
 
   void run();
   void print_all();
+  void print(const FailureReport& report);
   bool may_print();
   void print_left_out();
   void write_all(const std::string& text);
@@ -49,6 +67,7 @@ class ReportPrinter {
 
   FailureLog& log_;
   int fd_;
+  Options options_;
   Descriptor stop_;  // an eventfd
   bool is_stopping_ = false;
   bool is_given_up_ = false;  // no program reads, and the process ends

@@ -65,6 +65,12 @@ void CompletionChannel::notify(CompletionQueue& queue) {
   syscall(SYS_write, fd_, &one, sizeof one);
 }
 
+std::uint32_t CompletionChannel::events_of(const CompletionQueue& queue) {
+  const std::lock_guard hold(mutex_);
+  const ChannelEntry& entry = queue;
+  return entry.events;
+}
+
 void CompletionChannel::forget(CompletionQueue& queue) {
   const std::lock_guard hold(mutex_);
   ChannelEntry& entry = queue;

@@ -39,6 +39,8 @@ class CompletionChannel {
 
   /// Adds an event of `queue`. Never blocks. Called by the engine.
   void notify(CompletionQueue& queue);
+  /// How many events of `queue` wait to be fetched.
+  std::uint32_t events_of(const CompletionQueue& queue);
   /// Forgets events of a queue that is about to be destroyed and were not fetched.
   void forget(CompletionQueue& queue);
 

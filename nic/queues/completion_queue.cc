@@ -90,11 +90,22 @@ void CompletionQueue::notify_of_waiting() {
       return;
     case Armed::kSolicited:
       if (has_solicited(from, visible)) notify();
-      return;
+      break;
     case Armed::kAny:
       if (waiting > unnotified_) notify_of(waiting - unnotified_, engine_.clock().now());
-      return;
+      break;
   }
+  const bool has_notified = armed_.load(std::memory_order_relaxed) == Armed::kNo;
+  if (!has_notified || channel_->events_of(*this) != 1) return;
+  told_of_old_end_.store(visible, std::memory_order_relaxed);
+  only_told_of_old_.store(true, std::memory_order_relaxed);
+}
+
+bool CompletionQueue::is_asleep() const {
+  if (engine_.is_abandoned()) return false;
+  const std::lock_guard guard(engine_);
+  return armed_.load(std::memory_order_relaxed) == Armed::kAny && !is_put_off_ && !is_empty() &&
+         channel_->events_of(*this) == 0;
 }
 
 Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
@@ -183,6 +194,7 @@ void CompletionQueue::notify() {
   told_end_ = visible_.load(std::memory_order_relaxed);
   notification_due_ = transport::kNever;
   armed_.store(Armed::kNo, std::memory_order_seq_cst);
+  only_told_of_old_.store(false, std::memory_order_relaxed);
   channel_->notify(*this);
   engine_.on_queue_disarmed();
 }

@@ -88,6 +88,16 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// it asks again when it is woken, before it polls, and takes each event for another completion.
   void request_notification(bool solicited_only);
 
+  /// Of the event that came last: whether it came only because completions waited when it was requested, and
+  /// some of them wait still. Other NICs send no event for these. Any thread.
+  bool has_only_told_of_old() const {
+    return only_told_of_old_.load(std::memory_order_relaxed) && !is_empty() &&
+           visible_.load(std::memory_order_relaxed) == told_of_old_end_.load(std::memory_order_relaxed);
+  }
+  /// Whether completions wait, and a notification of any completion is requested that none of them will
+  /// bring. Any thread, without the engine lock.
+  bool is_asleep() const;
+
   /// From now on a request for a notification of any completion is answered when `moderation.count`
   /// completions wait that are to be told of, or `moderation.period` after the first of them. Those are to be
   /// told of that wait unpolled when the request is made, and those published after it.
@@ -173,6 +183,10 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   transport::Time first_unnotified_{};  // since when there are any
   transport::Time notification_due_ = transport::kNever;
   bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
+
+  // For whoever asks what the last event has told of; written under the engine lock:
+  std::atomic<bool> only_told_of_old_{false};
+  std::atomic<std::uint32_t> told_of_old_end_{0};
 
   enum class Armed : std::uint8_t { kNo, kSolicited, kAny };
   std::atomic<Armed> armed_{Armed::kNo};

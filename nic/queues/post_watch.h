@@ -11,23 +11,24 @@
 
 namespace urnic::nic {
 
-/// Whether the device has taken a request or not, `status` says. Most queue pairs have none.
-class PostWatch {
+/// Of one receive queue, which may be a shared one. Whether the device has taken a request or not, `status`
+/// says. Most queues have none. Called with the queue's lock.
+class ReceiveWatch {
  public:
-  virtual ~PostWatch() = default;
+  virtual ~ReceiveWatch() = default;
 
-  // --- With the send queue's lock ---
+  virtual void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
+                          PostStatus status) = 0;
+};
 
+/// The same of both queues of a queue pair.
+class PostWatch : public ReceiveWatch {
+ public:
   /// Inline data have no elements.
   virtual void on_send(const transport::SendRequest& request, std::span<const transport::Sge> elements,
                        PostStatus status) = 0;
   /// The device does not send what it has taken last, so many requests.
   virtual void on_sends_aborted(std::uint32_t count) = 0;
-
-  // --- With the receive queue's lock ---
-
-  virtual void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
-                          PostStatus status) = 0;
 };
 
 }  // namespace urnic::nic

@@ -31,6 +31,14 @@ SharedReceiveQueue::Batch::~Batch() {
 }
 
 PostStatus SharedReceiveQueue::Batch::post(const ReceiveRequest& request, std::span<const Sge> sges) {
+  const PostStatus status = take(request, sges);
+  if (srq_.post_watch_ != nullptr) [[unlikely]] {
+    srq_.post_watch_->on_receive(request, sges, status);
+  }
+  return status;
+}
+
+PostStatus SharedReceiveQueue::Batch::take(const ReceiveRequest& request, std::span<const Sge> sges) {
   if (!lock_.owns_lock()) return PostStatus::kAbandoned;
   if (srq_.queue_.is_full()) return PostStatus::kQueueFull;
   if (sges.size() > srq_.queue_.limits().sges) return PostStatus::kTooManySges;
@@ -79,6 +87,12 @@ SharedReceiveQueue::Size SharedReceiveQueue::size() const {
   if (engine_.is_abandoned()) return {.max_wr = attributes_.max_wr};
   const std::lock_guard guard(engine_);
   return {.max_wr = queue_.limits().work_requests, .limit = queue_.limit()};
+}
+
+std::uint32_t SharedReceiveQueue::waiting() const {
+  if (engine_.is_abandoned()) return 0;
+  const std::lock_guard guard(engine_);
+  return static_cast<std::uint32_t>(queue_.size());
 }
 
 transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completions) {

@@ -12,6 +12,7 @@
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/needs/queue_engine.h"
+#include "nic/queues/post_watch.h"
 #include "nic/queues/posting.h"
 #include "transport/dependencies.h"
 #include "transport/receive_queue.h"
@@ -52,6 +53,8 @@ class SharedReceiveQueue final : private transport::LimitSink {
     PostStatus post(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
 
    private:
+    PostStatus take(const transport::ReceiveRequest& request, std::span<const transport::Sge> sges);
+
     SharedReceiveQueue& srq_;
     std::unique_lock<std::mutex> lock_;
     bool posted_ = false;
@@ -73,6 +76,11 @@ class SharedReceiveQueue final : private transport::LimitSink {
     std::uint32_t limit = 0;  ///< 0: none is armed
   };
   Size size() const;
+  /// How many receives wait to be taken.
+  std::uint32_t waiting() const;
+
+  /// From now on `watch`, which must outlive this, sees what is posted. Before the first post.
+  void use(ReceiveWatch& watch) { post_watch_ = &watch; }
 
   /// Queue pairs that use it; destroying it is refused while there are any. Control path.
   std::atomic<std::uint32_t> users{0};
@@ -88,6 +96,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   QueueEngine& engine_;
   std::uint32_t number_;
   SrqCreateAttributes attributes_;
+  ReceiveWatch* post_watch_ = nullptr;
   std::mutex mutex_;
   transport::ReceiveQueue queue_;
 };

@@ -14,8 +14,9 @@
 #include <string>
 #include <string_view>
 
-#include "verbs_api/sanitizer/memory_ledger.h"
-#include "verbs_api/sanitizer/send_ledger.h"
+#include "verbs_api/sanitizer/ledgers/memory_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/receive_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/send_ledger.h"
 #include "verbs_api/sanitizer/settings.h"
 
 namespace urnic::verbs_api {
@@ -34,12 +35,12 @@ void require(bool holds, const char* what) {
 /// Keeps nothing; the words are made so that making them is tried.
 class Listener final : public Complaints {
  private:
-  bool count(Finding finding, const std::string& object) override {
+  bool count(Finding finding, const std::string& object, const CallPath*) override {
     require(!object.empty(), "a complaint is about an object");
     require(!row_of(finding).name.empty(), "a finding has a name");
     return true;
   }
-  void tell(Finding, const std::string&, const std::string& what) override {
+  void tell(Finding, const std::string&, const std::string& what, const CallPath*) override {
     require(!what.empty(), "a complaint says what happened");
   }
 };
@@ -50,7 +51,7 @@ class Program {
     const transport::Sge element{.address = std::uint64_t{one} * 16 - 64,
                                  .length = std::uint32_t{other} * 4,
                                  .lkey = transport::Lkey{one % 4u}};
-    switch (what % 6) {
+    switch (what % 8) {
       case 0:
         post(one, other, element);
         break;
@@ -70,6 +71,13 @@ class Program {
       case 4:
         memory_.remove(element.lkey);
         break;
+      case 5:
+        receives_.posted(one, std::span(&element, 1));
+        break;
+      case 6:
+        if (other == 0) receives_.clear();
+        receives_.polled();
+        break;
       default:
         sends_.uses_key(element.lkey);
         if (other == 0) sends_.clear();
@@ -77,6 +85,7 @@ class Program {
     }
     require(sends_.outstanding() <= kRoom.granted, "no more are outstanding than there is room for");
     require(sends_.signaled() <= sends_.outstanding(), "what is signaled is outstanding");
+    require(receives_.outstanding() <= kRoom.granted, "nor more receives");
   }
 
  private:
@@ -94,6 +103,7 @@ class Program {
   std::string name_ = "QP 1";
   MemoryLedger memory_{listener_};
   SendLedger sends_{name_, kRoom, false, memory_.writes(), listener_};
+  ReceiveLedger receives_{name_, kRoom, listener_};
 };
 
 }  // namespace

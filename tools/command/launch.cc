@@ -209,7 +209,7 @@ Result<void, Error> export_environments(std::span<const verbs_api::NicEnvironmen
   const verbs_api::NicEnvironment& first = environments.front();
   set("URNIC_DEVICES", environments.size() > 1 ? std::to_string(environments.size()) : "");
   set("URNIC_VERBOSE", first.verbose ? "1" : "");
-  set("URNIC_EXPLAIN", first.device.explain ? "1" : "");
+  set("URNIC_EXPLAIN", first.explains ? "1" : "");
   set(verbs_api::kRunVariable, std::to_string(getpid()));
   set(verbs_api::kChosenVariable, chosen.empty() ? chosen : chosen.substr(1));
   return success();

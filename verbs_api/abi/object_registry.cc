@@ -49,7 +49,9 @@ ObjectClaim::~ObjectClaim() {
 
 void ObjectClaim::take_out() {
   const std::lock_guard lock(objects().mutex_);
-  objects().entries_.erase(object_);
+  const auto taken = objects().entries_.find(object_);
+  note_destroyed(object_, taken->second.kind, taken->second.handle);
+  objects().entries_.erase(taken);
   object_ = nullptr;
 }
 

@@ -98,6 +98,14 @@ std::uint32_t handle_of(const Abi& object) {
 /// why. The context knows (device/context.cc).
 int find_context_fault(ibv_context& context, ObjectKind kind);
 
+// The sanitizer listens (sanitizer/graveyard.cc).
+/// A verb has destroyed the object, or is about to free it.
+void note_destroyed(const void* object, ObjectKind kind, std::uint32_t handle);
+/// The program gets it.
+void note_given(const void* object);
+/// The program has named an object that it does not have.
+void note_unknown(const void* object);
+
 /// The objects that verbs have given to the program and that it has not destroyed, of all contexts. The
 /// program names an object by the address of its struct. The kernel knows it by its context and its handle,
 /// which stand in the struct, and refuses a pair that it has not given out; so does this. A struct is not
@@ -117,6 +125,7 @@ class ObjectRegistry {
                                             .context = object->context,
                                             .handle = handle_of(*object),
                                             .number = ++given_[static_cast<std::size_t>(kind_of(object))]});
+    note_given(object);
   }
 
   /// 0 when the program has the object; EINVAL for a null pointer; ENOENT for an address, a context or a
@@ -209,6 +218,7 @@ class ObjectRegistry {
   int check_locked(const Abi* object) const {
     if (object == nullptr) return EINVAL;
     const auto found = entries_.find(object);
+    if (found == entries_.end()) note_unknown(object);
     if (found == entries_.end() || found->second.kind != kind_of(object)) return ENOENT;
     const Entry& given = found->second;
     if (given.context != object->context || given.handle != handle_of(*object)) return ENOENT;

@@ -84,10 +84,13 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   environment.paths_folder = variables.text("URNIC_PATHS").value_or("");
   const auto explain = read(variables, "URNIC_EXPLAIN", parse_flag);
   if (!explain) return explain.error();
-  device.explain = explain.value().value_or(false);
+  environment.explains = explain.value().value_or(false);
   const auto sanitizer = read(variables, "URNIC_SANITIZER", SanitizerSettings::parse);
   if (!sanitizer) return sanitizer.error();
   environment.sanitizer = sanitizer.value();
+  device.explain = environment.explains || environment.sanitizer.has_value();
+  device.tells_of_missing_receives =
+      environment.sanitizer && environment.sanitizer->wants(Finding::kReceivePostedLate);
   const auto seed = read(variables, "URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : nic::random_bits();

@@ -17,7 +17,11 @@ int take_next(Cq& cq) {
   if (cq.ledger != nullptr) [[unlikely]] {
     cq.ledger->check_waiting(cq.inner->waiting());
   }
-  if (cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1)) == 0) return ENOENT;
+  const std::size_t taken = cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1));
+  if (cq.ledger != nullptr) [[unlikely]] {
+    note_poll(*cq.ledger, taken);
+  }
+  if (taken == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = wc_status(cq.current.status);
   if (cq.ledgers != nullptr) [[unlikely]] {
@@ -26,8 +30,27 @@ int take_next(Cq& cq) {
   return 0;
 }
 
+void lock(Cq& cq) {
+  if (cq.ledger != nullptr) [[unlikely]] {
+    cq.ledger->enter();
+  }
+  if (!cq.single_threaded) cq.polling.lock();
+}
+
 void unlock(Cq& cq) {
   if (!cq.single_threaded) cq.polling.unlock();
+  if (cq.ledger != nullptr) [[unlikely]] {
+    cq.ledger->leave();
+  }
+}
+
+/// The program reads a detail that only a success has.
+transport::Completion& detail(ibv_cq_ex* read, const char* function) {
+  Cq& cq = Cq::of(read);
+  if (cq.ledger != nullptr && cq.status != IBV_WC_SUCCESS) [[unlikely]] {
+    cq.ledger->undefined_read(function, ibv_wc_status_str(cq.status));
+  }
+  return cq.current;
 }
 
 int start_poll(ibv_cq_ex* polled, ibv_poll_cq_attr* attributes) noexcept {
@@ -35,7 +58,7 @@ int start_poll(ibv_cq_ex* polled, ibv_poll_cq_attr* attributes) noexcept {
   const Context& owner = Context::of(cq.context);
   if (owner.is_dead()) return owner.dead_error();
   if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
-  if (!cq.single_threaded) cq.polling.lock();
+  lock(cq);
   const int result = take_next(cq);
   if (result != 0) {
     unlock(cq);  // end_poll is called after success only
@@ -52,22 +75,22 @@ void end_poll(ibv_cq_ex* polled) noexcept {
 }
 
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept {
-  return wc_opcode(Cq::of(cq).current.opcode);
+  return wc_opcode(detail(cq, "ibv_wc_read_opcode()").opcode);
 }
 std::uint32_t read_vendor_error(ibv_cq_ex*) noexcept {
   return 0;
 }
 std::uint32_t read_byte_length(ibv_cq_ex* cq) noexcept {
-  return Cq::of(cq).current.byte_length;
+  return detail(cq, "ibv_wc_read_byte_len()").byte_length;
 }
 __be32 read_immediate(ibv_cq_ex* cq) noexcept {
-  return Cq::of(cq).current.immediate;
+  return detail(cq, "ibv_wc_read_imm_data()").immediate;
 }
 std::uint32_t read_qp_number(ibv_cq_ex* cq) noexcept {
   return to_integer(Cq::of(cq).current.qp_number);
 }
 std::uint32_t read_source_qp(ibv_cq_ex* cq) noexcept {
-  return to_integer(Cq::of(cq).current.source_qp);
+  return to_integer(detail(cq, "ibv_wc_read_src_qp()").source_qp);
 }
 unsigned int read_flags(ibv_cq_ex* cq) noexcept {
   return wc_flags(Cq::of(cq).current);

@@ -11,6 +11,24 @@
 
 namespace urnic::verbs_api {
 
+namespace {
+
+/// The same as what follows in poll_cq(), for the sanitizer.
+std::size_t poll_watched(const Cq& polled, std::size_t capacity, ibv_wc* completions) {
+  CqLedger& ledger = *polled.ledger;
+  const CqUse use(ledger);
+  ledger.check_waiting(polled.inner->waiting());
+  const std::size_t taken = polled.inner->poll_each(
+      capacity, [&](const transport::Completion& completion, const nic::CompletionTimes*) {
+        *completions++ = to_wc(completion);
+        polled.ledgers->polled(completion);
+      });
+  note_poll(ledger, taken);
+  return taken;
+}
+
+}  // namespace
+
 int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   Cq& polled = Cq::of(cq);
   const Context& owner = Context::of(cq->context);
@@ -18,17 +36,14 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
     return -owner.dead_error();
   }
   if (capacity <= 0) return capacity == 0 ? 0 : -EINVAL;
+  const auto limit = static_cast<std::size_t>(capacity);
   if (polled.ledger != nullptr) [[unlikely]] {
-    polled.ledger->check_waiting(polled.inner->waiting());
+    return static_cast<int>(poll_watched(polled, limit, completions));
   }
-  const std::size_t taken =
-      polled.inner->poll_each(static_cast<std::size_t>(capacity),
-                              [&](const transport::Completion& completion, const nic::CompletionTimes*) {
-                                *completions++ = to_wc(completion);
-                                if (polled.ledgers != nullptr) [[unlikely]] {
-                                  polled.ledgers->polled(completion);
-                                }
-                              });
+  const std::size_t taken = polled.inner->poll_each(
+      limit, [&](const transport::Completion& completion, const nic::CompletionTimes*) {
+        *completions++ = to_wc(completion);
+      });
   return static_cast<int>(taken);
 }
 

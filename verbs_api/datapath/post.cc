@@ -1,9 +1,14 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
+#include <fmt/core.h>
+
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/datapath/post_failure.h"
 #include "verbs_api/datapath/send_request.h"
 #include "verbs_api/device/context.h"
@@ -14,6 +19,7 @@
 #include "verbs_api/queues/sge_array.h"
 #include "verbs_api/queues/srq.h"
 #include "verbs_api/queues/wq.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -81,12 +87,55 @@ int post_list(Queue* queue, WorkRequest* first, WorkRequest** bad, Begin begin, 
   return error;
 }
 
-}  // namespace
+void check_flags(const std::string& name, std::uint64_t wr_id, unsigned int flags) {
+  constexpr unsigned int kExisting =
+      IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE | IBV_SEND_IP_CSUM;
+  if ((flags & ~kExisting) == 0) return;
+  sanitizer().complain(Finding::kUnknownSendFlags, name,
+                       [&] { return fmt::format("send_flags of wr_id {} are {:#x}", wr_id, flags); });
+}
 
-int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept {
+int post_sends(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) {
   return post_list(
       qp, first, bad, [qp] { return nic::QueuePair::SendBatch(*Qp::of(qp).inner); },
       [qp](auto& batch, const ibv_send_wr& wr) { return post_one(*qp, batch, wr); });
+}
+
+/// A number that tells one request from the next in the same place.
+std::uint64_t content_of(const ibv_send_wr& wr) {
+  std::uint64_t content = wr.wr_id * 31 + wr.wr.rdma.remote_addr;
+  if (wr.num_sge > 0) content = content * 31 + wr.sg_list->addr + wr.sg_list->length;
+  return content * 31 + std::uint64_t{number_in(wr.opcode)};
+}
+
+/// The same for the sanitizer.
+int post_watched(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) {
+  // In the child of a fork, a thread that is not there any more may have the ledger's lock.
+  if (Context::of(qp->context).is_dead()) return post_sends(qp, first, bad);
+  QpLedger& ledger = *Qp::of(qp).ledger;
+  const PostedList list{.first = first, .content = first != nullptr ? content_of(*first) : 0};
+  ledger.list_begins(list);
+  ibv_send_wr* refused = nullptr;
+  const int error = post_sends(qp, first, &refused);
+  if (error != 0 && bad != nullptr) *bad = refused;
+  std::size_t taken = 0;
+  const ibv_send_wr* wr = first;
+  for (; wr != nullptr && wr != refused; wr = wr->next) {
+    check_flags(ledger.name(), wr->wr_id, wr->send_flags);
+    ++taken;
+  }
+  if (wr != nullptr) check_flags(ledger.name(), wr->wr_id, wr->send_flags);
+  ledger.list_ends(list, error, wr != nullptr ? wr->wr_id : 0, taken);
+  return error;
+}
+
+}  // namespace
+
+int post_send(ibv_qp* qp, ibv_send_wr* first, ibv_send_wr** bad) noexcept {
+  if (Qp::of(qp).ledger != nullptr) [[unlikely]] {
+    return post_watched(qp, first, bad);
+  }
+  return post_sends(qp, first, bad);
 }
 
 int post_receive(ibv_qp* qp, ibv_recv_wr* first, ibv_recv_wr** bad) noexcept {

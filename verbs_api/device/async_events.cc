@@ -109,6 +109,7 @@ int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
     errno = error;
     return -1;
   }
+  if (const auto* const ledgers = waiting.ledgers()) ledgers->event_read();
   return 0;
 }
 

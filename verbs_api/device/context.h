@@ -14,7 +14,7 @@
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/device/async_events.h"
 #include "verbs_api/device/process_device.h"
-#include "verbs_api/sanitizer/device_ledger.h"
+#include "verbs_api/sanitizer/ledgers/device_ledger.h"
 
 namespace urnic::verbs_api {
 

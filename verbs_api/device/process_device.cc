@@ -26,6 +26,7 @@
 #include "verbs_api/device/event_delivery.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/list_objects.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -52,7 +53,9 @@ Result<std::unique_ptr<ProcessDevice>, Error> ProcessDevice::make(NicEnvironment
                                   .on_srq_limit = deliver_srq_limit,
                                   .on_cq_overrun = deliver_cq_overrun});
   if (nic::FailureLog* const failures = made->nic_->failures()) {
-    auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO);
+    nic::ReportPrinter::Options options{.is_silent = !settings.explains};
+    if (settings.sanitizer) options.listener = &sanitizer().listener(settings.number);
+    auto printer = nic::ReportPrinter::start(*failures, STDERR_FILENO, options);
     if (!printer) return printer.error();
     made->printer_ = std::move(printer.value());
   }

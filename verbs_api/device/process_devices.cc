@@ -38,6 +38,7 @@ ProcessDevices::ProcessDevices() {
         instance().mutex_.lock();
         instance().objects_.mutex().lock();
         instance().call_faults_.mutex().lock();
+        instance().sanitizer_.graveyard().mutex().lock();
         instance().sanitizer_.mutex().lock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
@@ -48,6 +49,7 @@ ProcessDevices::ProcessDevices() {
         nic::own_processors_mutex().unlock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
         instance().sanitizer_.mutex().unlock();
+        instance().sanitizer_.graveyard().mutex().unlock();
         instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
@@ -62,6 +64,7 @@ ProcessDevices::ProcessDevices() {
         }
         instance().sanitizer_.abandon_in_child();
         instance().sanitizer_.mutex().unlock();
+        instance().sanitizer_.graveyard().mutex().unlock();
         instance().call_faults_.abandon_in_child();
         instance().call_faults_.mutex().unlock();
         instance().objects_.forget_contexts();
@@ -106,7 +109,7 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
       }
     }
     tells_of_errors_ = std::ranges::any_of(devices_, [](const auto& device) {
-      return device->environment().verbose || device->environment().device.explain;
+      return device->environment().verbose || device->environment().explains;
     });
   }
   return std::span<const std::unique_ptr<ProcessDevice>>(devices_);

@@ -16,6 +16,8 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
+#include "verbs_api/sanitizer/checks/attribute_checks.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -104,6 +106,10 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (const int error = injected_error(Verb::kCreateAh); error != 0) return fail(error);
   if (const int fault = objects().check(pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd->context);
+  if (owner.ledgers() != nullptr) {
+    urnic::verbs_api::check_address(urnic::verbs_api::sanitizer(), "address handle", *attr,
+                                    {.source = owner.nic().gids().at(attr->grh.sgid_index)});
+  }
   const auto address = urnic::verbs_api::to_address_vector(*attr);
   if (!address) return fail(explain("create_ah", address.error()));
   return or_out_of_memory([&]() -> ibv_ah* {

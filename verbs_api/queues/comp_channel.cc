@@ -2,8 +2,11 @@
 
 #include "verbs_api/queues/comp_channel.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,6 +17,29 @@
 #include "verbs_api/device/failure.h"
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/queues/cq.h"
+
+namespace urnic::verbs_api {
+namespace {
+
+/// The sanitizer's, if it looks and the program is about to sleep until an event comes.
+DeviceLedger* sleeps_watched(const ibv_comp_channel& channel) {
+  DeviceLedger* const ledgers = Context::of(channel.context).ledgers();
+  if (ledgers == nullptr || (fcntl(channel.fd, F_GETFL) & O_NONBLOCK) != 0) return nullptr;
+  return ledgers;
+}
+
+void note_sleep(DeviceLedger& ledgers, const ibv_comp_channel& channel) {
+  ledgers.sleeps().begins(&channel, std::chrono::steady_clock::now(), CallPath::here());
+}
+
+void check_event(DeviceLedger& ledgers, const Cq& queue) {
+  if (queue.ledger != nullptr && queue.inner->has_only_told_of_old()) {
+    ledgers.sleeps().got_event_of_old(*queue.ledger);
+  }
+}
+
+}  // namespace
+}  // namespace urnic::verbs_api
 
 using urnic::verbs_api::CompChannel;
 using urnic::verbs_api::Context;
@@ -67,10 +93,16 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
     errno = owner.dead_error();
     return -1;
   }
+  auto* const ledgers = urnic::verbs_api::sleeps_watched(*channel);
+  if (ledgers != nullptr) urnic::verbs_api::note_sleep(*ledgers, *channel);
   const auto queue = CompChannel::of(channel).inner.wait();
+  if (ledgers != nullptr) ledgers->sleeps().ends();
   if (!queue) {
     errno = queue.error();
     return -1;
+  }
+  if (ledgers != nullptr) {
+    urnic::verbs_api::check_event(*ledgers, *static_cast<const Cq*>(queue.value()->context()));
   }
   *cq = static_cast<Cq*>(queue.value()->context())->abi();
   *cq_context = (*cq)->cq_context;

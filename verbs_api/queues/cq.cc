@@ -51,7 +51,12 @@ Cq::~Cq() {
   pthread_mutex_destroy(&mutex);
 }
 
+void Cq::stop_watching() {
+  if (ledger != nullptr) ledgers->sleeps().remove(*ledger);
+}
+
 void Cq::end() {
+  stop_watching();
   if (channel != nullptr) CompChannel::of(channel).inner.forget(*inner);
   const auto destroyed = Context::of(context).nic().destroy_cq(inner);
   if (!destroyed) explain("close_device", destroyed.error());
@@ -81,6 +86,8 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     if (created->ledgers != nullptr) {
       created->ledger =
           std::make_shared<CqLedger>(fmt::format("CQ {}", created->handle), capacity, sanitizer());
+      created->ledgers->sleeps().add(channel, created->ledger,
+                                     [queue = created->inner.get()] { return queue->is_asleep(); });
     }
 
     const std::lock_guard lock(owner.mutex());
@@ -131,6 +138,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* init_attr) no
                              init_attr->comp_vector, options);
   if (created == nullptr) return nullptr;
   created->single_threaded = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
+  if (created->single_threaded && created->ledger != nullptr) created->ledger->promise_one_thread();
   fill_extended_operations(*created, init_attr->wc_flags);
   return created;
 }
@@ -203,6 +211,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
   owner.async_events().forget(Cq::of(cq).async_events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_cq);
 
+  own_cq.stop_watching();
   const auto destroyed = owner.nic().destroy_cq(own_cq.inner);
   if (!destroyed) return refuse(explain("destroy_cq", destroyed.error()));
   {
@@ -210,7 +219,8 @@ int ibv_destroy_cq(ibv_cq* cq) {
     claim.take_out();
     if (cq->channel != nullptr) --cq->channel->refcnt;
   }
-  delete &own_cq;
+  own_cq.ledger.reset();
+  urnic::verbs_api::sanitizer().end_object(own_cq, *cq);
   return 0;
 }
 

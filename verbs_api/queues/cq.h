@@ -10,8 +10,8 @@
 #include "nic/queues/completion_queue.h"
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
-#include "verbs_api/sanitizer/cq_ledger.h"
-#include "verbs_api/sanitizer/device_ledger.h"
+#include "verbs_api/sanitizer/ledgers/device_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/cq_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -26,6 +26,8 @@ struct Cq : ibv_cq_ex {
   static Cq& of(ibv_cq_ex* cq) { return *static_cast<Cq*>(cq); }
   ibv_cq* abi() { return ibv_cq_ex_to_cq(this); }
 
+  /// For the sanitizer: the device's queue is about to go.
+  void stop_watching();
   /// Takes the device's queue away; the context is closing and has ended the queue pairs.
   void end();
 

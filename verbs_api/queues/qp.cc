@@ -17,6 +17,7 @@
 #include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/device/mtu.h"
 #include "verbs_api/fault/call_faults.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
@@ -26,6 +27,9 @@
 #include "verbs_api/queues/rwq_ind_table.h"
 #include "verbs_api/queues/srq.h"
 #include "verbs_api/queues/xrcd.h"
+#include "verbs_api/sanitizer/checks/attribute_checks.h"
+#include "verbs_api/sanitizer/checks/capability_checks.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -159,16 +163,44 @@ void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
               .receives = {wanted.cap.max_recv_wr, made.capabilities.max_receive_wr},
               .is_all_signaled = made.all_signaled,
               .has_datagrams = made.type == nic::QpType::kUd,
-              .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).ledger : nullptr},
+              .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).ledger : nullptr,
+              .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).ledger : nullptr,
+              .has_one_thread = wanted.pd != nullptr && Pd::of(wanted.pd).td != nullptr},
       ledgers->memory(), sanitizer());
   qp.inner->use(*qp.ledger);
   ledgers->add(qp.inner->number(), qp.ledger);
+  check_capabilities(sanitizer(), qp.ledger->name(), wanted.cap);
+}
+
+/// For the sanitizer: the program is about to change it.
+void check_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
+  if (qp.ledger == nullptr) return;
+  const nic::Device& nic = Context::of(qp.qp_base.context).nic();
+  check_attributes(
+      sanitizer(), qp.ledger->name(), attr, mask,
+      {.active_mtu = to_ibv_mtu(nic.usual_path_mtu()), .source = nic.gids().at(attr.ah_attr.grh.sgid_index)});
+}
+
+/// Completions of a queue pair that were not polled are gone with it, or with its change to RESET. The
+/// receives of these are free again.
+void recount_shared(const Qp& qp) {
+  if (qp.qp_base.srq == nullptr) return;
+  const Srq& srq = Srq::of(qp.qp_base.srq);
+  if (srq.ledger != nullptr) srq.ledger->limit(srq.inner->waiting());
 }
 
 /// For the sanitizer: the program has changed it.
 void note_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
   if (qp.ledger == nullptr) return;
-  if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) qp.ledger->reset();
+  qp.ledger->noticed();
+  ReadDepth depth;
+  if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) depth.as_requester = attr.max_rd_atomic;
+  if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) depth.as_responder = attr.max_dest_rd_atomic;
+  qp.ledger->set_read_depth(depth);
+  if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) {
+    qp.ledger->reset();
+    recount_shared(qp);
+  }
   if ((mask & IBV_QP_TIMEOUT) != 0 && attr.timeout == 0) {
     sanitizer().complain(Finding::kNoAckTimeout, qp.ledger->name(),
                          [] { return std::string("ibv_modify_qp() sets timeout to 0"); });
@@ -327,6 +359,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask) {
   if (const int fault = objects().check(qp); fault != 0) return refuse(fault);
   nic::QueuePair& inner = *Qp::of(qp).inner;
   const int mask = urnic::verbs_api::without_useless(inner.attributes().type, attr_mask);
+  urnic::verbs_api::check_change(Qp::of(qp), *attr, mask);
   const auto attributes = urnic::verbs_api::to_qp_attributes(*attr, mask);
   if (!attributes) return refuse(explain("modify_qp", attributes.error()));
   const auto modified = inner.modify(attributes.value());
@@ -346,6 +379,7 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr*
   if (created.type == nic::QpType::kRss) {
     return refuse(EOPNOTSUPP);  // it has neither a state nor attributes
   }
+  if (own_qp.ledger != nullptr) own_qp.ledger->noticed();
   *attr = urnic::verbs_api::to_ibv_attributes(own_qp.inner->query(), created.capabilities);
   *init_attr = {};
   init_attr->qp_context = qp->qp_context;
@@ -375,10 +409,12 @@ int ibv_destroy_qp(ibv_qp* qp) {
   }
   urnic::verbs_api::forget_posts(own_qp);
   own_qp.end();
+  urnic::verbs_api::recount_shared(own_qp);
   owner.async_events().forget(Qp::of(qp).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_qp);
   claim.take_out();
-  delete &own_qp;
+  own_qp.ledger.reset();
+  urnic::verbs_api::sanitizer().end_object(own_qp, *qp);
   return 0;
 }
 

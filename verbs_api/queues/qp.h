@@ -12,7 +12,7 @@
 #include "verbs_api/device/qp_handles.h"
 #include "verbs_api/queues/told_once.h"
 #include "verbs_api/queues/work_request_builder.h"
-#include "verbs_api/sanitizer/qp_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/qp_ledger.h"
 
 namespace urnic::verbs_api {
 

@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 
 #include <cerrno>
+#include <limits>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "verbs_api/abi/object_registry.h"
@@ -18,6 +21,7 @@
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/queues/cq.h"
 #include "verbs_api/queues/xrcd.h"
+#include "verbs_api/sanitizer/sanitizer.h"
 
 namespace urnic::verbs_api {
 
@@ -44,6 +48,24 @@ void Srq::end() {
 
 namespace {
 
+/// For the sanitizer, if it looks: by what the program has requested of it. Those for XRC are not counted, as
+/// a completion does not name its queue.
+void watch_posts(Srq& srq, std::uint32_t requested) {
+  DeviceLedger* const ledgers = Context::of(srq.context).ledgers();
+  if (ledgers == nullptr) return;
+  constexpr std::uint32_t kUncounted = std::numeric_limits<std::uint32_t>::max();
+  const std::uint32_t granted = srq.inner->attributes().max_wr;
+  srq.ledger = std::make_shared<SrqLedger>(
+      SrqLedger::Facts{
+          .name = fmt::format("SRQ {:#x}", srq.handle),
+          .domain = srq.inner->attributes().pd,
+          .room = srq.xrcd != nullptr ? QueueRoom{kUncounted, kUncounted} : QueueRoom{requested, granted}},
+      ledgers->memory(), sanitizer());
+  srq.inner->use(*srq.ledger);
+  sanitizer().complain(Finding::kMissingOnSomeNics, fmt::format("SRQ {:#x}", srq.handle),
+                       [] { return std::string("it is a shared receive queue, which E810 does not have"); });
+}
+
 /// For XRC when there is a domain and a completion queue; `limits` become those that were granted.
 ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrcd* xrcd = nullptr,
                 ibv_cq* cq = nullptr) {
@@ -60,6 +82,7 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
     created->inner = std::move(inner).value();
     created->xrcd = xrcd;
     created->handle = created->inner->number();
+    watch_posts(*created, limits.max_wr);
     limits.max_wr = created->inner->attributes().max_wr;
     limits.max_sge = created->inner->attributes().max_sge;
     objects().add(created.get());
@@ -128,8 +151,13 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   urnic::nic::SharedReceiveQueue::Changes changes;
   if ((srq_attr_mask & IBV_SRQ_MAX_WR) != 0) changes.max_wr = srq_attr->max_wr;
   if ((srq_attr_mask & IBV_SRQ_LIMIT) != 0) changes.limit = srq_attr->srq_limit;
-  const auto modified = Srq::of(srq).inner->modify(changes);
-  return modified ? 0 : refuse(explain("modify_srq", modified.error()));
+  Srq& own_srq = Srq::of(srq);
+  const auto modified = own_srq.inner->modify(changes);
+  if (!modified) return refuse(explain("modify_srq", modified.error()));
+  if (own_srq.ledger != nullptr && changes.max_wr && own_srq.xrcd == nullptr) {
+    own_srq.ledger->resized({*changes.max_wr, own_srq.inner->size().max_wr});
+  }
+  return 0;
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* srq_attr) {
@@ -154,7 +182,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
   owner.async_events().forget(Srq::of(srq).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_srq);
   claim.take_out();
-  delete &own_srq;
+  urnic::verbs_api::sanitizer().end_object(own_srq, *srq);
   return 0;
 }
 

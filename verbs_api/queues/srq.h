@@ -9,6 +9,7 @@
 #include "nic/queues/shared_receive_queue.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/queues/told_once.h"
+#include "verbs_api/sanitizer/ledgers/queues/srq_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -24,6 +25,7 @@ struct Srq : ibv_srq {
   /// Takes the device's queue away; the context is closing and has ended the queue pairs.
   void end();
 
+  std::shared_ptr<SrqLedger> ledger;  ///< of the sanitizer; null unless it looks. Ends after `inner`
   std::unique_ptr<nic::SharedReceiveQueue> inner;
   const ibv_xrcd* xrcd = nullptr;    ///< of one for XRC
   std::uint32_t events_fetched = 0;  ///< under the lock of AsyncEvents

@@ -40,15 +40,12 @@ std::uintptr_t file_address(const Frame& frame) {
 }
 
 /// The calls in the program and its libraries, from the one that called urnic on.
-std::vector<Frame> frames() {
-  std::array<void*, kMostCalls> addresses;
-  const int count = backtrace(addresses.data(), kMostCalls);
+std::vector<Frame> frames_of(const std::vector<void*>& addresses) {
   Dl_info own{};
-  dladdr(reinterpret_cast<const void*>(&program_calls), &own);
+  dladdr(reinterpret_cast<const void*>(&CallPath::here), &own);
   std::vector<Frame> result;
-  for (int i = 0; i < count; ++i) {
-    Frame frame{.address = reinterpret_cast<std::uintptr_t>(addresses[static_cast<std::size_t>(i)]) - 1,
-                .module = {}};
+  for (void* const address : addresses) {
+    Frame frame{.address = reinterpret_cast<std::uintptr_t>(address) - 1, .module = {}};
     const bool is_known = dladdr(reinterpret_cast<const void*>(frame.address), &frame.module) != 0;
     if (!is_known || frame.module.dli_fname == nullptr) break;
     if (frame.module.dli_fbase != own.dli_fbase) result.push_back(frame);
@@ -127,9 +124,17 @@ bool is_verb(std::string_view line) {
 
 }  // namespace
 
-std::vector<std::string> program_calls() {
+CallPath CallPath::here() {
+  std::array<void*, kMostCalls> addresses;
+  const int count = backtrace(addresses.data(), kMostCalls);
+  CallPath path;
+  path.addresses_.assign(addresses.begin(), addresses.begin() + count);
+  return path;
+}
+
+std::vector<std::string> CallPath::lines() const {
   std::vector<std::string> lines;
-  for (const Frame& frame : frames()) {
+  for (const Frame& frame : frames_of(addresses_)) {
     std::vector<std::string> calls = ask_addr2line(frame);
     if (calls.empty()) calls.push_back(plain_text(frame));
     for (std::string& call : calls) {

@@ -1,16 +1,31 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// CallStack: where in the program a verb was called.
+// CallPath: where in the program a verb was called.
 #pragma once
 
+#include <compare>
 #include <string>
 #include <vector>
 
 namespace urnic::verbs_api {
 
-/// A line for each call of this thread, the latest first, without those within urnic: function, file and line
-/// where the program has been compiled with -g and addr2line is installed, otherwise what the dynamic linker
-/// knows. Takes some milliseconds, as addr2line runs.
-std::vector<std::string> program_calls();
+/// Taking one costs microseconds. Without calls it is of something that no call of the program has caused.
+class CallPath {
+ public:
+  /// Of this thread, now.
+  static CallPath here();
+
+  bool is_empty() const { return addresses_.empty(); }
+
+  /// A line for each call, the latest first, without those within urnic: function, file and line where the
+  /// program has been compiled with -g and addr2line is installed, otherwise what the dynamic linker knows.
+  /// Takes some milliseconds, as addr2line runs.
+  std::vector<std::string> lines() const;
+
+  auto operator<=>(const CallPath&) const = default;
+
+ private:
+  std::vector<void*> addresses_;
+};
 
 }  // namespace urnic::verbs_api

@@ -124,6 +124,137 @@ ibv_destroy_cq(cq);)"},
 ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | rest);)",
      R"(attr.timeout = 14;  // 67 ms
 ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | rest);)"},
+    {Finding::kSleepWithCompletionsWaiting,
+     R"(while (ibv_poll_cq(cq, 1, &wc) == 1) handle(&wc);
+/* a completion that comes here is not told of */
+ibv_req_notify_cq(cq, 0);
+ibv_get_cq_event(channel, &cq, &context);)",
+     R"(ibv_req_notify_cq(cq, 0);
+while (ibv_poll_cq(cq, 1, &wc) == 1) handle(&wc);
+ibv_get_cq_event(channel, &cq, &context);)"},
+    {Finding::kUndefinedFieldRead,
+     R"(opcode = ibv_wc_read_opcode(cq);
+if (cq->status != IBV_WC_SUCCESS) handle_failure(opcode);)",
+     R"(if (cq->status != IBV_WC_SUCCESS) handle_failure(cq->wr_id);
+else opcode = ibv_wc_read_opcode(cq);)"},
+    {Finding::kUsedAfterDestroy,
+     R"(ibv_destroy_qp(qp);
+ibv_post_send(qp, &wr, &bad);)",
+     R"(ibv_post_send(qp, &wr, &bad);
+/* ... the completion ... */
+ibv_destroy_qp(qp);
+qp = NULL;)"},
+    {Finding::kTwoThreadsAtOnce,
+     R"(attr.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+cq = ibv_create_cq_ex(context, &attr);
+/* two threads poll it */)",
+     R"(attr.flags = 0;
+cq = ibv_create_cq_ex(context, &attr);)"},
+    {Finding::kAcceptedRequestsPostedAgain, R"(while (ibv_post_send(qp, list, &bad) != 0) poll(cq);)",
+     R"(for (wr = list; ibv_post_send(qp, wr, &bad) != 0; wr = bad) poll(cq);)"},
+    {Finding::kRefusedRequestWaitedFor,
+     R"(if (ibv_post_send(qp, &wr, &bad) < 0) fail();  // never true
+wait_for_completion(cq);)",
+     R"(if (ibv_post_send(qp, &wr, &bad) != 0) fail();
+wait_for_completion(cq);)"},
+    {Finding::kOverlappingTargets,
+     R"(post_receive(qp, buffer, 128);
+post_receive(qp, buffer + 64, 128);)",
+     R"(post_receive(qp, buffer, 128);
+post_receive(qp, buffer + 128, 128);)"},
+    {Finding::kWorkRequestIdReused,
+     R"(wr.wr_id = (uintptr_t)request;
+ibv_post_send(qp, &wr, &bad);
+ibv_post_send(qp, &wr, &bad);)",
+     R"(wr.wr_id = (uintptr_t)request;
+ibv_post_send(qp, &wr, &bad);
+wr.wr_id = (uintptr_t)other_request;
+ibv_post_send(qp, &wr, &bad);)"},
+    {Finding::kResponderResourcesExceeded,
+     R"(attr.max_dest_rd_atomic = 1;  // RTR; the peer has max_rd_atomic = 16)",
+     R"(attr.max_dest_rd_atomic = 16;  // as many as the peer has max_rd_atomic)"},
+    {Finding::kRegionDeregisteredUnderPeer,
+     R"(ibv_dereg_mr(mr);
+tell_peer_that_we_are_done();)",
+     R"(wait_until_peer_is_done();
+ibv_dereg_mr(mr);)"},
+    {Finding::kStaleRemoteKey,
+     R"(ibv_dereg_mr(mr);
+mr = ibv_reg_mr(pd, buffer, length, access);  // the peer goes on with the old rkey)",
+     R"(ibv_dereg_mr(mr);
+mr = ibv_reg_mr(pd, buffer, length, access);
+send_to_peer(mr->rkey);)"},
+    {Finding::kRemoteRightMissing,
+     R"(mr = ibv_reg_mr(pd, buffer, length, IBV_ACCESS_LOCAL_WRITE);  // a peer writes to it)",
+     R"(mr = ibv_reg_mr(pd, buffer, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);)"},
+    {Finding::kByteSwappedAddress,
+     R"(info.address = htobe64((uintptr_t)buffer);
+/* at the peer: */
+wr.wr.rdma.remote_addr = info.address;)",
+     R"(info.address = htobe64((uintptr_t)buffer);
+/* at the peer: */
+wr.wr.rdma.remote_addr = be64toh(info.address);)"},
+    {Finding::kMemoryGone,
+     R"(munmap(buffer, length);
+ibv_dereg_mr(mr);)",
+     R"(ibv_dereg_mr(mr);
+munmap(buffer, length);)"},
+    {Finding::kFailedQueuePairUnnoticed, R"(for (;;) sleep(1);  // the peer reads and writes our memory)",
+     R"(while (ibv_get_async_event(context, &event) == 0) {
+  handle(&event);
+  ibv_ack_async_event(&event);
+})"},
+    {Finding::kReceivePostedLate,
+     R"(modify_to_rts(qp);
+tell_peer_that_we_are_ready();
+post_receive(qp);)",
+     R"(post_receive(qp);
+modify_to_rts(qp);
+tell_peer_that_we_are_ready();)"},
+    {Finding::kUnknownSendFlags,
+     R"(struct ibv_send_wr wr;  // what the stack has
+wr.send_flags |= IBV_SEND_SIGNALED;)",
+     R"(struct ibv_send_wr wr = {0};
+wr.send_flags |= IBV_SEND_SIGNALED;)"},
+    {Finding::kAttributeNotSet,
+     R"(struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
+ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | rest);)",
+     R"(struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | rest);)"},
+    {Finding::kAddressWithoutGrh, R"(attr.ah_attr.dlid = peer_lid;  // 0 on ConnectX with RoCE)",
+     R"(attr.ah_attr.is_global = 1;
+attr.ah_attr.grh.dgid = peer_gid;
+attr.ah_attr.grh.sgid_index = index_of_own_gid;)"},
+    {Finding::kGidOfOtherKind, R"(attr.ah_attr.grh.sgid_index = 0;)",
+     R"(attr.ah_attr.grh.sgid_index = index_of_own_ipv4_gid(context);)"},
+    {Finding::kPathMtuAboveActive, R"(attr.path_mtu = IBV_MTU_4096;)",
+     R"(ibv_query_port(context, 1, &port);
+attr.path_mtu = min(port.active_mtu, peer_active_mtu);)"},
+    {Finding::kRetryCountOutOfRange, R"(attr.retry_cnt = 10;)", R"(attr.retry_cnt = 7;)"},
+    {Finding::kShortAckTimeout, R"(attr.timeout = 8;  // 1 ms)", R"(attr.timeout = 16;  // 268 ms)"},
+    {Finding::kNoRetries, R"(attr.retry_cnt = 0;)", R"(attr.retry_cnt = 7;)"},
+    {Finding::kMessageTooLongElsewhere, R"(sge.length = whole_length;)",
+     R"(sge.length = min(whole_length - done, port.max_msg_sz);)"},
+    {Finding::kMoreThanSomeNicsHave,
+     R"(attr.cap.max_inline_data = 512;
+qp = ibv_create_qp(pd, &attr);)",
+     R"(for (attr.cap.max_inline_data = 512;; attr.cap.max_inline_data /= 2) {
+  qp = ibv_create_qp(pd, &attr);
+  if (qp != NULL || attr.cap.max_inline_data == 0) break;
+})"},
+    {Finding::kMissingOnSomeNics, R"(srq = ibv_create_srq(pd, &attr);)",
+     R"(srq = device.max_srq > 0 ? ibv_create_srq(pd, &attr) : NULL;)"},
+    {Finding::kMoreThanMemlock, R"(mr = ibv_reg_mr(pd, buffer, gigabytes, access);  // with ulimit -l 8192)",
+     R"(setrlimit(RLIMIT_MEMLOCK, &enough);  // or ulimit -l unlimited
+mr = ibv_reg_mr(pd, buffer, gigabytes, access);)"},
+    {Finding::kRegistrationPerMessage,
+     R"(mr = ibv_reg_mr(pd, message, length, access);
+post_write(qp, mr);
+wait_for_completion(cq);
+ibv_dereg_mr(mr);)",
+     R"(memcpy(registered_buffer, message, length);
+post_write(qp, mr_of_buffer);
+wait_for_completion(cq);)"},
 };
 
 constexpr bool has_all_examples() {

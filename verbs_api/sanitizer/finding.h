@@ -37,9 +37,43 @@ enum class Finding : std::uint8_t {
   kEventsNotAcknowledged,
   // Attributes:
   kNoAckTimeout,
+  // When completions and events are taken:
+  kSleepWithCompletionsWaiting,
+  kUndefinedFieldRead,
+  // How verbs are called:
+  kUsedAfterDestroy,
+  kTwoThreadsAtOnce,
+  kAcceptedRequestsPostedAgain,
+  kRefusedRequestWaitedFor,
+  kOverlappingTargets,
+  kWorkRequestIdReused,
+  // What the peer reaches for here:
+  kResponderResourcesExceeded,
+  kRegionDeregisteredUnderPeer,
+  kStaleRemoteKey,
+  kRemoteRightMissing,
+  kByteSwappedAddress,
+  kMemoryGone,
+  kFailedQueuePairUnnoticed,
+  kReceivePostedLate,
+  // Values that verbs are given:
+  kUnknownSendFlags,
+  kAttributeNotSet,
+  kAddressWithoutGrh,
+  kGidOfOtherKind,
+  kPathMtuAboveActive,
+  kRetryCountOutOfRange,
+  kShortAckTimeout,
+  kNoRetries,
+  kMessageTooLongElsewhere,
+  kMoreThanSomeNicsHave,
+  kMissingOnSomeNics,
+  // How memory is registered:
+  kMoreThanMemlock,
+  kRegistrationPerMessage,
 };
 
-inline constexpr std::size_t kFindingCount = static_cast<std::size_t>(Finding::kNoAckTimeout) + 1;
+inline constexpr std::size_t kFindingCount = static_cast<std::size_t>(Finding::kRegistrationPerMessage) + 1;
 
 /// How sure it is that the program is wrong.
 enum class FindingLevel : std::uint8_t {

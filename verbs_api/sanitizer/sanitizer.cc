@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "verbs_api/sanitizer/call_stack.h"
+#include "verbs_api/sanitizer/checks/pin_limit.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -21,15 +21,16 @@ namespace {
 /// Of one finding. A program with a thousand queue pairs makes each mistake a thousand times.
 constexpr std::size_t kMostTold = 10;
 
-std::string text_of(Finding finding, const std::string& object, const std::string& what, bool has_stacks) {
+std::string text_of(Finding finding, const std::string& object, const std::string& what,
+                    const CallPath& calls) {
   const FindingRow& row = row_of(finding);
   std::string text = fmt::format("urnic: {}: {}: {}: {}\n", name_of(row.level), row.name, object, what);
   text += fmt::format("urnic:   rule: {}\n", row.rule);
   text += fmt::format("urnic:   shows on: {}\n", row.shows_on);
   text += fmt::format("urnic:   do: {}\n", row.advice);
-  if (!has_stacks) return text;
+  if (calls.is_empty()) return text;
   text += "urnic:   called from:\n";
-  for (const std::string& call : program_calls()) text += fmt::format("urnic:     {}\n", call);
+  for (const std::string& call : calls.lines()) text += fmt::format("urnic:     {}\n", call);
   return text;
 }
 
@@ -60,12 +61,38 @@ void Sanitizer::use(const SanitizerSettings& settings) {
 DeviceLedger& Sanitizer::device(unsigned number) {
   const std::lock_guard lock(mutex_);
   auto& ledger = devices_[number];
-  if (ledger == nullptr) ledger = std::make_unique<DeviceLedger>(*this);
+  if (ledger == nullptr) {
+    ledger = std::make_unique<DeviceLedger>(*this);
+    ledger->set_pin_limit(pin_limit());
+  }
   return *ledger;
 }
 
-bool Sanitizer::count(Finding finding, const std::string& object) {
-  if (!is_on() || !settings_.wants(finding)) return false;
+nic::FailureListener& Sanitizer::listener(unsigned number) {
+  DeviceLedger& ledger = device(number);
+  const std::lock_guard lock(mutex_);
+  auto& listener = listeners_[number];
+  if (listener == nullptr) listener = std::make_unique<FailureFindings>(ledger, *this);
+  return *listener;
+}
+
+bool Sanitizer::is_suppressed(Finding finding, const CallPath& calls) {
+  const std::pair key(finding, calls);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = suppressed_.find(key);
+    if (known != suppressed_.end()) return known->second;
+  }
+  const bool is_covered = settings_.suppressions.covers(finding, calls.lines());
+  const std::lock_guard lock(mutex_);
+  suppressed_.emplace(key, is_covered);
+  return is_covered;
+}
+
+bool Sanitizer::count(Finding finding, const std::string& object, const CallPath* calls) {
+  if (!wants(finding)) return false;
+  const bool may_be_suppressed = settings_.suppressions.has_any_of(finding);
+  if (may_be_suppressed && is_suppressed(finding, calls != nullptr ? *calls : CallPath::here())) return false;
   const std::lock_guard lock(mutex_);
   Told& told = told_[static_cast<std::size_t>(finding)];
   ++told.times;
@@ -74,8 +101,11 @@ bool Sanitizer::count(Finding finding, const std::string& object) {
   return !told.has_more_objects && told.objects.insert(object).second;
 }
 
-void Sanitizer::tell(Finding finding, const std::string& object, const std::string& what) {
-  write(text_of(finding, object, what, settings_.has_stacks));
+void Sanitizer::tell(Finding finding, const std::string& object, const std::string& what,
+                     const CallPath* calls) {
+  CallPath shown;
+  if (settings_.has_stacks) shown = calls != nullptr ? *calls : CallPath::here();
+  write(text_of(finding, object, what, shown));
   const std::lock_guard lock(mutex_);
   std::string& first = told_[static_cast<std::size_t>(finding)].first;
   if (first.empty()) first = fmt::format("{}: {}", object, what);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -15,8 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "verbs_api/sanitizer/call_stack.h"
 #include "verbs_api/sanitizer/complaints.h"
-#include "verbs_api/sanitizer/device_ledger.h"
+#include "verbs_api/sanitizer/graveyard.h"
+#include "verbs_api/sanitizer/ledgers/device_ledger.h"
+#include "verbs_api/sanitizer/ledgers/failure_findings.h"
 #include "verbs_api/sanitizer/settings.h"
 
 namespace urnic::verbs_api {
@@ -32,8 +36,23 @@ class Sanitizer final : public Complaints {
   void use(const SanitizerSettings& settings);
   bool is_on() const { return is_on_.load(std::memory_order_acquire); }
 
+  bool wants(Finding finding) const override { return is_on() && settings_.wants(finding); }
+
   /// Of the process's device with that number; lives as long as the process.
   DeviceLedger& device(unsigned number);
+
+  Graveyard& graveyard() { return graveyard_; }
+  /// The program has destroyed the object, which is of no use any more. `abi` is its struct.
+  template <typename Object, typename Abi>
+  void end_object(Object& object, Abi& abi) {
+    if (!is_on()) {
+      delete &object;
+      return;
+    }
+    graveyard_.bury(abi, [ended = &object] { delete ended; });
+  }
+  /// Is told about the failures of the device with that number.
+  nic::FailureListener& listener(unsigned number);
 
   /// The program ends: writes the table, and the file, once. Returns with which exit code a program is to end
   /// that has ended with `exit_code`.
@@ -52,15 +71,20 @@ class Sanitizer final : public Complaints {
     std::string first{};  ///< what happened then
   };
 
-  bool count(Finding finding, const std::string& object) override;
-  void tell(Finding finding, const std::string& object, const std::string& what) override;
+  bool count(Finding finding, const std::string& object, const CallPath* calls) override;
+  void tell(Finding finding, const std::string& object, const std::string& what,
+            const CallPath* calls) override;
+  bool is_suppressed(Finding finding, const CallPath& calls);
   void write_file(const std::vector<std::pair<Finding, Told>>& told) const;
 
   std::atomic<bool> is_on_{false};
   SanitizerSettings settings_;  // before is_on_
-  std::mutex mutex_;            // guards what follows
+  Graveyard graveyard_{*this};
+  std::mutex mutex_;  // guards what follows
   std::unordered_map<unsigned, std::unique_ptr<DeviceLedger>> devices_;
+  std::unordered_map<unsigned, std::unique_ptr<FailureFindings>> listeners_;
   std::array<Told, kFindingCount> told_{};
+  std::map<std::pair<Finding, CallPath>, bool> suppressed_;  // what was looked up
 };
 
 /// The process's. device/process_devices.cc has it.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "verbs_api/fault/likeness.h"
@@ -19,7 +20,7 @@ constexpr int kMaxExitCode = 255;
 Error wrong(std::string_view why) {
   return {.code = EINVAL,
           .message = fmt::format("{} (level=error|warning|hint, exitcode=N, off=NAME+NAME, "
-                                 "stacks=0|1, json=FILE)",
+                                 "suppressions=FILE, stacks=0|1, json=FILE)",
                                  why)};
 }
 
@@ -76,15 +77,20 @@ Result<void, Error> read_file(std::string_view text, SanitizerSettings& settings
   return success();
 }
 
+Result<void, Error> read_suppressions(std::string_view text, SanitizerSettings& settings) {
+  auto read = Suppressions::read(std::string(text));
+  if (!read) return read.error();
+  settings.suppressions = std::move(read).value();
+  return success();
+}
+
 struct Word {
   std::string_view name;
   Result<void, Error> (*read)(std::string_view, SanitizerSettings&);
 };
-constexpr Word kWords[] = {{"level", read_level},
-                           {"exitcode", read_exit_code},
-                           {"off", read_off},
-                           {"stacks", read_stacks},
-                           {"json", read_file}};
+constexpr Word kWords[] = {{"level", read_level},   {"exitcode", read_exit_code},
+                           {"off", read_off},       {"suppressions", read_suppressions},
+                           {"stacks", read_stacks}, {"json", read_file}};
 
 }  // namespace
 

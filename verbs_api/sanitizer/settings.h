@@ -9,6 +9,7 @@
 
 #include "transport/result.h"
 #include "verbs_api/sanitizer/finding.h"
+#include "verbs_api/sanitizer/suppressions.h"
 
 namespace urnic::verbs_api {
 
@@ -19,12 +20,14 @@ namespace urnic::verbs_api {
 ///                              default: 1, as with AddressSanitizer
 ///   off=NAME+NAME...           findings that are not told
 ///   stacks=0|1                 whether calls are named with their functions and lines    default: 1
+///   suppressions=FILE          findings that are not told where certain calls lead to them
 ///   json=FILE                  where the table goes at the end, too; %p stands for the process's number
 struct SanitizerSettings {
   FindingLevel level = FindingLevel::kWarning;
   int exit_code = 1;
   std::bitset<kFindingCount> off{};
   bool has_stacks = true;
+  Suppressions suppressions{};
   std::string json_file{};
 
   bool wants(Finding finding) const;

@@ -100,8 +100,8 @@ Mistakes (--sanitize[=SPEC]): the NIC looks for what works here and not on hardw
 that is never drained, or a READ whose bytes are sent on without a fence. Each is told once for each object,
 with the calls that led there, and a table follows at the end. SPEC: level=error|warning|hint (the least that
 is told, by default warning), exitcode=N (of a program that ends well but had errors; 1 by default),
-off=NAME+NAME, stacks=0, json=FILE (%p in it is the process), separated by commas. SANITIZER.md, below
-share/doc/urnic, has all.
+off=NAME+NAME, suppressions=FILE, stacks=0, json=FILE (%p in it is the process), separated by commas.
+SANITIZER.md, below share/doc/urnic, has all.
 
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -126,6 +127,28 @@ TEST_P(ReportPrinterTest, SurvivesAReaderThatIsGone) {
   log.add(stray(1));
   std::this_thread::sleep_for(20ms);
   printer.reset();
+}
+
+class Listener final : public FailureListener {
+ public:
+  void on_failure(const FailureReport& report) override { number = to_integer(report.qp.number); }
+  void on_tick() override { ++ticks; }
+
+  std::atomic<std::uint32_t> number{0};
+  std::atomic<unsigned> ticks{0};
+};
+
+TEST_P(ReportPrinterTest, AListenerHearsOfFailuresAndOfTheTime) {
+  Listener listener;
+  auto printer = ReportPrinter::start(log, ends[1], {.is_silent = true, .listener = &listener});
+  ASSERT_TRUE(printer);
+  log.add(stray(7));
+  const auto end = steady_clock::now() + 20s;
+  while ((listener.number != 7 || listener.ticks < 3) && steady_clock::now() < end) usleep(1000);
+  EXPECT_EQ(listener.number, 7u);
+  EXPECT_GE(listener.ticks, 3u);
+  printer.value().reset();
+  EXPECT_EQ(read_now(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(PipeAndSocket, ReportPrinterTest, ::testing::Bool());

@@ -90,6 +90,54 @@ TEST_F(CompletionQueueTest, NotifiesAtOnceWhenItIsArmedOverCompletionsThatWait) 
   EXPECT_TRUE(has_event());
 }
 
+TEST_F(CompletionQueueTest, KnowsThatAnEventToldOnlyOfWhatWaitedBefore) {
+  complete(1);
+  publish();
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event());
+  EXPECT_TRUE(queue->has_only_told_of_old());
+  EXPECT_THAT(poll(), ElementsAre(1));
+  EXPECT_FALSE(queue->has_only_told_of_old()) << "nothing waits";
+  queue->request_notification(false);
+  complete(2);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_FALSE(queue->has_only_told_of_old()) << "it came after the request";
+}
+
+TEST_F(CompletionQueueTest, WhatComesAfterTheRequestBringsAnEventOnEveryNic) {
+  complete(1);
+  publish();
+  queue->request_notification(false);
+  complete(2);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_FALSE(queue->has_only_told_of_old());
+}
+
+TEST_F(CompletionQueueTest, AnEarlierEventThatWaitsIsOneOnEveryNic) {
+  queue->request_notification(false);
+  complete(1);
+  publish();
+  complete(2);
+  publish();
+  queue->request_notification(false);
+  EXPECT_TRUE(has_event());
+  EXPECT_FALSE(queue->has_only_told_of_old());
+}
+
+TEST_F(CompletionQueueTest, IsAsleepOverCompletionsThatItHasToldOf) {
+  queue->request_notification(false);
+  complete(1);
+  publish();
+  EXPECT_TRUE(has_event());
+  EXPECT_FALSE(queue->is_asleep()) << "no event is requested";
+  queue->request_notification(false);
+  EXPECT_TRUE(queue->is_asleep());
+  EXPECT_THAT(poll(), ElementsAre(1));
+  EXPECT_FALSE(queue->is_asleep());
+}
+
 // perftest asks again when it is woken, before it polls, and takes each event for another completion.
 TEST_F(CompletionQueueTest, TellsOnlyOnceOfACompletionThatWaits) {
   queue->request_notification(false);

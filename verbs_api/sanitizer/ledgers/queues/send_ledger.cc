@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "verbs_api/sanitizer/send_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/send_ledger.h"
 
 #include <fmt/core.h>
 
@@ -13,6 +13,9 @@ namespace {
 
 using transport::SendOperation;
 using transport::Sge;
+
+/// Numbers below are no addresses of the heap on x86-64 and arm64, but what programs count with.
+constexpr std::uint64_t kLeastPointer = std::uint64_t{1} << 40;
 
 /// Whether its result is written to its elements when the peer answers.
 bool brings_data(SendOperation operation) {
@@ -60,6 +63,8 @@ void SendLedger::posted(const transport::SendRequest& request, std::span<const S
   record.prints = std::move(prints);
   record.receives_polled = receives_polled_;
   check_fence(record);
+  check_targets(record);
+  check_id(record);
   ++tail_;
   signaled_ += record.is_signaled;
   answered_ += brings_data(record.operation);
@@ -102,6 +107,27 @@ void SendLedger::check_fence(const Record& record) {
   }
 }
 
+void SendLedger::check_targets(const Record& record) {
+  if (!brings_data(record.operation)) return;
+  const auto address = targets_.add(record.elements);
+  if (!address) return;
+  complaints_.complain(Finding::kOverlappingTargets, name_, [&] {
+    return fmt::format("wr_id {} ({}) and an outstanding READ or atomic before it share memory at {:#x}",
+                       record.wr_id, name_of(record.operation), *address);
+  });
+}
+
+void SendLedger::check_id(const Record& record) {
+  if (record.wr_id < kLeastPointer || !complaints_.wants(Finding::kWorkRequestIdReused)) return;
+  for (std::uint32_t number = head_; number != tail_; ++number) {
+    if (at(number).wr_id != record.wr_id) continue;
+    return complaints_.complain(Finding::kWorkRequestIdReused, name_, [&] {
+      return fmt::format("wr_id {:#x} is posted ({}), and an outstanding request ({}) has the same",
+                         record.wr_id, name_of(record.operation), name_of(at(number).operation));
+    });
+  }
+}
+
 void SendLedger::check_buffers(const Record& record) {
   const bool has_received = record.receives_polled != receives_polled_;
   // A NIC does not send a datagram again, so an answer proves that it has read the buffer. UCX relies on it.
@@ -124,16 +150,19 @@ void SendLedger::check_buffers(const Record& record) {
 }
 
 void SendLedger::forget_oldest() {
-  const Record& oldest = at(head_++);
-  signaled_ -= oldest.is_signaled;
-  answered_ -= brings_data(oldest.operation);
+  forget(at(head_++));
+}
+
+void SendLedger::forget(const Record& record) {
+  signaled_ -= record.is_signaled;
+  if (!brings_data(record.operation)) return;
+  --answered_;
+  targets_.remove(record.elements);
 }
 
 void SendLedger::aborted(std::uint32_t count) {
   for (; count != 0 && tail_ != head_; --count) {
-    const Record& newest = at(--tail_);
-    signaled_ -= newest.is_signaled;
-    answered_ -= brings_data(newest.operation);
+    forget(at(--tail_));
   }
 }
 
@@ -155,6 +184,7 @@ void SendLedger::clear() {
   head_ = tail_;
   signaled_ = 0;
   answered_ = 0;
+  targets_.clear();
 }
 
 bool SendLedger::uses_key(transport::Lkey key) const {

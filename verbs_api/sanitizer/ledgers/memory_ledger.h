@@ -5,6 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -13,8 +16,11 @@
 
 #include "transport/types.h"
 #include "transport/work_request.h"
-#include "verbs_api/sanitizer/buffer_print.h"
+#include "verbs_api/sanitizer/call_stack.h"
 #include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/ledgers/buffer_print.h"
+#include "verbs_api/sanitizer/ledgers/queues/cq_ledger.h"
+#include "verbs_api/sanitizer/ledgers/registration_count.h"
 
 namespace urnic::verbs_api {
 
@@ -41,8 +47,23 @@ class MemoryLedger {
  public:
   explicit MemoryLedger(Complaints& complaints) : complaints_(complaints) {}
 
+  /// A key that the program has taken back.
+  struct EndedKey {
+    std::uint32_t key = 0;
+    SanitizerTime when{};
+    CallPath calls{};
+  };
+  static constexpr std::size_t kMostEnded = 4096;
+
   void add(transport::Lkey key, const RegisteredMemory& memory);
   void remove(transport::Lkey key);
+  /// Only the latest kMostEnded are known.
+  std::optional<EndedKey> ended(std::uint32_t key) const;
+  bool is_registered(std::uint32_t key) const;
+  /// Whether all regions are memory of the process whose pages were there at registration.
+  bool has_only_mapped() const;
+  /// What the process may pin, in bytes.
+  void set_pin_limit(std::uint64_t bytes) { registrations_.set_pin_limit(bytes); }
 
   /// At the post, where hardware would find out when it sends.
   void check(const MemoryUse& use, std::span<const transport::Sge> elements) const;
@@ -60,6 +81,8 @@ class MemoryLedger {
   nic::WriteLog writes_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::uint32_t, RegisteredMemory> regions_;
+  std::deque<EndedKey> ended_;
+  RegistrationCount registrations_{complaints_};
 };
 
 }  // namespace urnic::verbs_api

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "transport/work_request.h"
-#include "verbs_api/sanitizer/buffer_print.h"
 #include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/ledgers/buffer_print.h"
+#include "verbs_api/sanitizer/ledgers/queues/target_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -63,7 +64,10 @@ class SendLedger {
   const Record& at(std::uint32_t number) const { return ring_[number % ring_.size()]; }
   void check_room();
   void check_fence(const Record& record);
+  void check_targets(const Record& record);
+  void check_id(const Record& record);
   void check_buffers(const Record& record);
+  void forget(const Record& record);
   void forget_oldest();
 
   const std::string& name_;
@@ -77,6 +81,7 @@ class SendLedger {
   std::uint32_t signaled_ = 0;
   std::uint64_t receives_polled_ = 0;
   std::uint32_t answered_ = 0;  ///< READs and atomics among them
+  TargetLedger targets_;        ///< of these
 };
 
 }  // namespace urnic::verbs_api

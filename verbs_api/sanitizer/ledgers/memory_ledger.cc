@@ -1,9 +1,11 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "verbs_api/sanitizer/memory_ledger.h"
+#include "verbs_api/sanitizer/ledgers/memory_ledger.h"
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 
 namespace urnic::verbs_api {
@@ -14,11 +16,35 @@ using transport::Sge;
 void MemoryLedger::add(Lkey key, const RegisteredMemory& memory) {
   const std::lock_guard lock(mutex_);
   regions_.insert_or_assign(to_integer(key), memory);
+  registrations_.add(memory.memory != nullptr ? memory.length : 0, std::chrono::steady_clock::now());
 }
 
 void MemoryLedger::remove(Lkey key) {
   const std::lock_guard lock(mutex_);
-  regions_.erase(to_integer(key));
+  const auto found = regions_.find(to_integer(key));
+  if (found == regions_.end()) return;
+  registrations_.remove(found->second.memory != nullptr ? found->second.length : 0);
+  regions_.erase(found);
+  if (ended_.size() == kMostEnded) ended_.pop_front();
+  ended_.push_back(
+      {.key = to_integer(key), .when = std::chrono::steady_clock::now(), .calls = CallPath::here()});
+}
+
+std::optional<MemoryLedger::EndedKey> MemoryLedger::ended(std::uint32_t key) const {
+  const std::shared_lock lock(mutex_);
+  const auto found =
+      std::find_if(ended_.rbegin(), ended_.rend(), [key](const EndedKey& ended) { return ended.key == key; });
+  return found == ended_.rend() ? std::nullopt : std::optional(*found);
+}
+
+bool MemoryLedger::is_registered(std::uint32_t key) const {
+  const std::shared_lock lock(mutex_);
+  return regions_.contains(key);
+}
+
+bool MemoryLedger::has_only_mapped() const {
+  const std::shared_lock lock(mutex_);
+  return std::ranges::all_of(regions_, [](const auto& region) { return region.second.memory != nullptr; });
 }
 
 void MemoryLedger::check(const MemoryUse& use, std::span<const Sge> elements) const {

@@ -9,14 +9,18 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "nic/queues/post_watch.h"
 #include "transport/work_request.h"
 #include "verbs_api/sanitizer/complaints.h"
-#include "verbs_api/sanitizer/cq_ledger.h"
-#include "verbs_api/sanitizer/memory_ledger.h"
-#include "verbs_api/sanitizer/receive_ledger.h"
-#include "verbs_api/sanitizer/send_ledger.h"
+#include "verbs_api/sanitizer/ledgers/memory_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/cq_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/list_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/one_at_a_time.h"
+#include "verbs_api/sanitizer/ledgers/queues/receive_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/send_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/srq_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -28,7 +32,15 @@ struct QpFacts {
   QueueRoom receives{};  ///< all 0 with a shared receive queue
   bool is_all_signaled = false;
   bool has_datagrams = false;
-  std::shared_ptr<CqLedger> send_cq;  ///< null where nothing is sent
+  std::shared_ptr<CqLedger> send_cq{};  ///< null where nothing is sent
+  std::shared_ptr<SrqLedger> srq{};     ///< null without one
+  bool has_one_thread = false;          ///< the program has promised that one at a time posts sends
+};
+
+/// What both ends of a connection have to agree on.
+struct ReadDepth {
+  std::optional<unsigned> as_requester{};  ///< max_rd_atomic
+  std::optional<unsigned> as_responder{};  ///< max_dest_rd_atomic
 };
 
 /// Any thread, except where the device's locks are named.
@@ -46,6 +58,21 @@ class QpLedger final : public nic::PostWatch {
   void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
                   nic::PostStatus status) override;
 
+  /// A list is posted to the send queue, and was: `error` is what the program is told, of a request that is
+  /// `wr_id` after so many that were taken.
+  void list_begins(const PostedList& list);
+  void list_ends(const PostedList& list, int error, std::uint64_t wr_id, std::size_t taken);
+
+  void set_read_depth(const ReadDepth& depth);
+  ReadDepth read_depth() const;
+
+  /// It has refused a request of its peer's, and does nothing more.
+  void failed(SanitizerTime now, std::string_view reason);
+  /// The program looks at its state, or changes it, or is told of it.
+  void noticed();
+  /// Time has passed.
+  void look(SanitizerTime now);
+
   /// The program has polled a completion of it.
   void polled(std::uint64_t wr_id, bool is_receive, bool is_success);
   /// ibv_modify_qp() has moved it to RESET.
@@ -59,6 +86,7 @@ class QpLedger final : public nic::PostWatch {
  private:
   void check_refused(const transport::SendRequest& request, nic::PostStatus status);
   void check_atomic(const transport::SendRequest& request);
+  void check_length(const transport::SendRequest& request, std::span<const transport::Sge> elements);
 
   QpFacts facts_;
   const MemoryLedger& memory_;
@@ -66,6 +94,11 @@ class QpLedger final : public nic::PostWatch {
   mutable std::mutex mutex_;  // guards what follows
   SendLedger sends_;
   ReceiveLedger receives_;
+  ListLedger lists_;
+  ReadDepth depth_;
+  std::optional<SanitizerTime> failed_since_;
+  std::string failed_why_;
+  OneAtATime users_;  // any thread
 };
 
 }  // namespace urnic::verbs_api

@@ -1,9 +1,10 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "verbs_api/sanitizer/qp_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/qp_ledger.h"
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,12 @@ using transport::Sge;
 
 constexpr std::uint32_t kDatagramHeaderBytes = 40;
 constexpr std::uint64_t kAtomicAlignment = 8;
+/// After so long without a look at a queue pair that has failed, the program does not know of it.
+constexpr std::chrono::seconds kUnnoticedFor{2};
+
+/// The longest message of each kind of NIC (max_msg_sz as their drivers have it).
+constexpr std::uint64_t kLongestOfRxe = std::uint64_t{8} << 20;
+constexpr std::uint64_t kLongestOfConnectx = std::uint64_t{1} << 30;
 
 }  // namespace
 
@@ -24,7 +31,8 @@ QpLedger::QpLedger(QpFacts facts, const MemoryLedger& memory, Complaints& compla
       memory_(memory),
       complaints_(complaints),
       sends_(facts_.name, facts_.sends, facts_.is_all_signaled, memory.writes(), complaints),
-      receives_(facts_.name, facts_.receives, complaints) {}
+      receives_(facts_.name, facts_.receives, complaints),
+      lists_(facts_.name, complaints) {}
 
 QpLedger::~QpLedger() {
   if (facts_.send_cq != nullptr) facts_.send_cq->expect(-std::int64_t{sends_.signaled()});
@@ -38,6 +46,7 @@ void QpLedger::on_send(const transport::SendRequest& request, std::span<const Sg
       {.name = facts_.name, .domain = facts_.domain, .wr_id = request.wr_id, .is_written = is_written},
       elements);
   check_atomic(request);
+  check_length(request, elements);
   std::vector<BufferPrint> prints;
   if (sends_data(request.operation)) prints = memory_.prints(elements);
   const std::lock_guard lock(mutex_);
@@ -54,7 +63,23 @@ void QpLedger::check_refused(const transport::SendRequest& request, PostStatus s
   });
 }
 
+void QpLedger::check_length(const transport::SendRequest& request, std::span<const Sge> elements) {
+  const std::uint64_t length = nic::total_length(elements);
+  if (length <= kLongestOfRxe) return;
+  complaints_.complain(Finding::kMessageTooLongElsewhere, facts_.name, [&] {
+    return fmt::format("wr_id {} ({}) is {} bytes long, and {} take less in a message", request.wr_id,
+                       name_of(request.operation), length,
+                       length > kLongestOfConnectx ? "rdma_rxe and ConnectX" : "rdma_rxe");
+  });
+}
+
 void QpLedger::check_atomic(const transport::SendRequest& request) {
+  if (is_atomic(request.operation)) {
+    complaints_.complain(Finding::kMissingOnSomeNics, facts_.name, [&] {
+      return fmt::format("wr_id {} ({}) is an atomic, which E810 does not have", request.wr_id,
+                         name_of(request.operation));
+    });
+  }
   const bool is_eight_bytes =
       is_atomic(request.operation) || request.operation == SendOperation::kAtomicWrite;
   if (!is_eight_bytes || request.remote_address % kAtomicAlignment == 0) return;
@@ -88,12 +113,69 @@ void QpLedger::on_receive(const transport::ReceiveRequest& request, std::span<co
                          [&] { return fmt::format("receive wr_id {} has {} bytes", request.wr_id, length); });
   }
   const std::lock_guard lock(mutex_);
-  receives_.posted(request.wr_id);
+  receives_.posted(request.wr_id, elements);
+}
+
+void QpLedger::list_begins(const PostedList& list) {
+  if (!users_.enter() && facts_.has_one_thread) {
+    complaints_.complain(Finding::kTwoThreadsAtOnce, facts_.name, [] {
+      return std::string("its thread domain promises one thread at a time, and two post to it at once");
+    });
+  }
+  const std::lock_guard lock(mutex_);
+  lists_.begins(list);
+}
+
+void QpLedger::list_ends(const PostedList& list, int error, std::uint64_t wr_id, std::size_t taken) {
+  users_.leave();
+  if (facts_.send_cq != nullptr) {
+    if (taken != 0) facts_.send_cq->has_work();
+    if (error != 0) facts_.send_cq->refused(facts_.name, wr_id, error);
+  }
+  const std::lock_guard lock(mutex_);
+  if (error != 0) lists_.refused(list, taken);
+}
+
+void QpLedger::set_read_depth(const ReadDepth& depth) {
+  const std::lock_guard lock(mutex_);
+  if (depth.as_requester) depth_.as_requester = depth.as_requester;
+  if (depth.as_responder) depth_.as_responder = depth.as_responder;
+}
+
+ReadDepth QpLedger::read_depth() const {
+  const std::lock_guard lock(mutex_);
+  return depth_;
+}
+
+void QpLedger::failed(SanitizerTime now, std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  failed_since_ = now;
+  failed_why_ = reason;
+}
+
+void QpLedger::noticed() {
+  const std::lock_guard lock(mutex_);
+  failed_since_.reset();
+}
+
+void QpLedger::look(SanitizerTime now) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_since_ || now - *failed_since_ < kUnnoticedFor) return;
+  failed_since_.reset();
+  complaints_.complain_of(CallPath(), Finding::kFailedQueuePairUnnoticed, facts_.name, [&] {
+    return fmt::format(
+        "it is in IBV_QPS_ERR for {} seconds, since it refused a request of its peer ({}), and the program "
+        "has polled no completion of it and read no event",
+        kUnnoticedFor.count(), failed_why_);
+  });
 }
 
 void QpLedger::polled(std::uint64_t wr_id, bool is_receive, bool is_success) {
   const std::lock_guard lock(mutex_);
+  failed_since_.reset();
+  lists_.forget();
   if (is_receive) {
+    if (facts_.srq != nullptr) facts_.srq->polled();
     sends_.receive_polled();
     return receives_.polled();
   }
@@ -107,6 +189,7 @@ void QpLedger::reset() {
   if (facts_.send_cq != nullptr) facts_.send_cq->expect(-std::int64_t{sends_.signaled()});
   sends_.clear();
   receives_.clear();
+  failed_since_.reset();
 }
 
 bool QpLedger::uses_key(transport::Lkey key) const {

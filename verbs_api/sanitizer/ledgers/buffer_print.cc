@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "verbs_api/sanitizer/buffer_print.h"
+#include "verbs_api/sanitizer/ledgers/buffer_print.h"
 
 #include <algorithm>
 #include <array>

@@ -12,8 +12,9 @@
 #include "transport/types.h"
 #include "transport/work_request.h"
 #include "verbs_api/sanitizer/complaints.h"
-#include "verbs_api/sanitizer/memory_ledger.h"
-#include "verbs_api/sanitizer/qp_ledger.h"
+#include "verbs_api/sanitizer/ledgers/memory_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/qp_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/sleep_ledger.h"
 
 namespace urnic::verbs_api {
 
@@ -21,9 +22,11 @@ namespace urnic::verbs_api {
 class DeviceLedger {
  public:
   /// `complaints` outlives it.
-  explicit DeviceLedger(Complaints& complaints) : complaints_(complaints), memory_(complaints) {}
+  explicit DeviceLedger(Complaints& complaints)
+      : complaints_(complaints), memory_(complaints), sleeps_(complaints) {}
 
   const MemoryLedger& memory() const { return memory_; }
+  void set_pin_limit(std::uint64_t bytes) { memory_.set_pin_limit(bytes); }
 
   /// Counts what the device writes to the program's memory.
   nic::WriteLog& writes() { return memory_.writes(); }
@@ -36,6 +39,13 @@ class DeviceLedger {
   /// The program has polled it.
   void polled(const transport::Completion& completion) const;
 
+  SleepLedger& sleeps() { return sleeps_; }
+
+  /// The program has read an asynchronous event.
+  void event_read() const;
+  /// Time has passed.
+  void look(SanitizerTime now);
+
   void add_memory(transport::Lkey key, const RegisteredMemory& memory) { memory_.add(key, memory); }
   /// ibv_dereg_mr() has ended it.
   void remove_memory(transport::Lkey key);
@@ -45,6 +55,7 @@ class DeviceLedger {
  private:
   Complaints& complaints_;
   MemoryLedger memory_;
+  SleepLedger sleeps_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::uint32_t, std::shared_ptr<QpLedger>> queue_pairs_;
 };

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "verbs_api/sanitizer/device_ledger.h"
+#include "verbs_api/sanitizer/ledgers/device_ledger.h"
 
 #include <fmt/core.h>
 
@@ -31,6 +31,17 @@ void DeviceLedger::polled(const transport::Completion& completion) const {
   if (ledger == nullptr) return;
   const bool is_success = completion.status == transport::CompletionStatus::kSuccess;
   ledger->polled(completion.wr_id, is_receive(completion.opcode), is_success);
+}
+
+void DeviceLedger::event_read() const {
+  const std::shared_lock lock(mutex_);
+  for (const auto& [number, ledger] : queue_pairs_) ledger->noticed();
+}
+
+void DeviceLedger::look(SanitizerTime now) {
+  sleeps_.look(now);
+  const std::shared_lock lock(mutex_);
+  for (const auto& [number, ledger] : queue_pairs_) ledger->look(now);
 }
 
 void DeviceLedger::remove_memory(transport::Lkey key) {

@@ -1,0 +1,70 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+/* Mistakes with the room of queues. */
+#include "mistakes.h"
+#include "pair.h"
+#include "test_client.h"
+
+void send_queue_never_drained(void) {
+  connect_pair(8, 1, kTimeout);
+  for (unsigned i = 0; i < 12; ++i) {
+    post(IBV_WR_RDMA_WRITE, 0, 1, 2);
+    wait_a_moment();
+  }
+  disconnect_pair();
+}
+
+void receive_queue_never_drained(void) {
+  connect_pair(8, 4, kTimeout);
+  for (unsigned i = 0; i < 6; ++i) {
+    if (post_receive(far_qp, kPiece) != 0) broken("ibv_post_recv: %m");
+    post(IBV_WR_SEND, 0, 1, 0);
+    wait_a_moment();
+  }
+  disconnect_pair();
+}
+
+void room_not_requested(void) {
+  connect_pair(5, 1, kTimeout);
+  for (unsigned i = 0; i < 6; ++i) post(IBV_WR_RDMA_WRITE, i == 5 ? IBV_SEND_SIGNALED : 0, 1, 2);
+  expect(poll_completions(1), IBV_WC_SUCCESS);
+  disconnect_pair();
+}
+
+/* Nothing completes before the peer has a receive, so that the queue is never full. */
+void completion_queue_too_small(void) {
+  connect_pair(kEntries * 2, 1, kTimeout);
+  for (unsigned i = 0; i < kEntries + 1; ++i) post(IBV_WR_SEND, IBV_SEND_SIGNALED, 1, 0);
+  for (unsigned i = 0; i < kEntries + 1; ++i) {
+    if (post_receive(far_qp, kPiece) != 0) broken("ibv_post_recv: %m");
+    expect(poll_completions(2), IBV_WC_SUCCESS);
+  }
+  disconnect_pair();
+}
+
+void completion_queue_overrun(void) {
+  if (ibv_resize_cq(nic.cq, 5) != 0) broken("ibv_resize_cq: %m");
+  connect_pair(8, 1, kTimeout);
+  for (unsigned i = 0; i < 6; ++i) post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 2);
+  wait_a_moment();
+  expect(poll_completions(6), IBV_WC_SUCCESS);
+  disconnect_pair();
+}
+
+void receive_queue_never_drained_shared(void) {
+  struct ibv_srq_init_attr attributes = {.attr = {.max_wr = 4, .max_sge = 1}};
+  struct ibv_srq* const srq = ibv_create_srq(nic.pd, &attributes);
+  if (srq == NULL) broken("ibv_create_srq: %m");
+  share_receives(srq);
+  connect_pair(8, 0, kTimeout);
+  struct ibv_sge element = {.addr = place(900), .length = kPiece, .lkey = nic.mr->lkey};
+  struct ibv_recv_wr request = {.sg_list = &element, .num_sge = 1};
+  struct ibv_recv_wr* bad = NULL;
+  for (unsigned i = 0; i < 6; ++i) {
+    if (ibv_post_srq_recv(srq, &request, &bad) != 0) broken("ibv_post_srq_recv: %m");
+    post(IBV_WR_SEND, 0, 1, 0);
+    wait_a_moment();
+  }
+  disconnect_pair();
+  if (ibv_destroy_srq(srq) != 0) broken("ibv_destroy_srq: %m");
+}

@@ -1,0 +1,58 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// SleepLedger: threads that wait for an event of a completion channel.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "verbs_api/sanitizer/call_stack.h"
+#include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/ledgers/queues/cq_ledger.h"
+
+namespace urnic::verbs_api {
+
+/// A thread names itself by its number, and a channel by its address. Any thread.
+class SleepLedger {
+ public:
+  static constexpr std::chrono::seconds kPatience{1};
+
+  explicit SleepLedger(Complaints& complaints) : complaints_(complaints) {}
+
+  /// `is_asleep` says whether completions wait in the queue and no event will follow; it must not call
+  /// this.
+  void add(const void* channel, std::shared_ptr<CqLedger> queue, std::function<bool()> is_asleep);
+  void remove(const CqLedger& queue);
+
+  void begins(const void* channel, SanitizerTime now, CallPath calls);
+  void ends();
+
+  /// Time has passed. Complains of those that sleep for longer than kPatience.
+  void look(SanitizerTime now);
+  /// The event that this thread got tells only of completions that were there when it was requested.
+  void got_event_of_old(const CqLedger& queue) const;
+
+ private:
+  struct Queue {
+    const void* channel;
+    std::shared_ptr<CqLedger> ledger;
+    std::function<bool()> is_asleep;
+  };
+  struct Sleeper {
+    const void* channel;
+    SanitizerTime since;
+    CallPath calls;
+  };
+
+  Complaints& complaints_;
+  std::mutex mutex_;  // guards what follows
+  std::unordered_map<const CqLedger*, Queue> queues_;
+  std::unordered_map<pid_t, Sleeper> sleepers_;
+};
+
+}  // namespace urnic::verbs_api
