@@ -130,7 +130,10 @@ TEST(FpgaCaptures, ArePlayedBothWaysToTheSamePackets) {
   EXPECT_GE(paths.size(), 8u);
   for (const fs::path& path : paths) {
     const Report report = play(path);
-    EXPECT_EQ(judgement_of(report), Judgement::kEqual) << text_report(report);
+    // Of that one a receiver drops most frames: their ICRC is wrong, or their IP length.
+    const bool is_mostly_damaged = path.filename() == "late-ack-after-close.pcap";
+    EXPECT_EQ(judgement_of(report), is_mostly_damaged ? Judgement::kHardlyPlayed : Judgement::kEqual)
+        << text_report(report);
     for (const DirectionReport& direction : report.directions) {
       for (const Outcome& outcome : direction.outcomes) {
         EXPECT_EQ(outcome.verdict, Verdict::kEqual) << path << ": " << outcome.what;
