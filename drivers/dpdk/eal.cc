@@ -31,8 +31,9 @@ int close_on_exec(const rte_memseg_list*, const rte_memseg* segment, void*) {
 }
 
 std::optional<Error> initialise(const DpdkOptions& options) {
-  // EAL keeps pointers into its arguments.
-  static std::vector<std::string> arguments;
+  // EAL keeps pointers into its arguments. They are never destroyed: a program may end while EAL still starts
+  // on another thread.
+  static std::vector<std::string>& arguments = *new std::vector<std::string>;
   arguments = {
       "urnic", "--no-shconf", "--no-telemetry", "--file-prefix=urnic", "-m",
       std::to_string(options.memory_mib),
@@ -50,7 +51,7 @@ std::optional<Error> initialise(const DpdkOptions& options) {
   } else {
     arguments.insert(arguments.end(), {"--no-huge", "--iova-mode=va"});
   }
-  static std::vector<char*> argv;
+  static std::vector<char*>& argv = *new std::vector<char*>;
   for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
