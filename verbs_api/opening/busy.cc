@@ -5,14 +5,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/device/failure.h"
+#include "verbs_api/device/process_devices.h"
 #include "verbs_api/memory/pd.h"
 #include "verbs_api/opening/registered.h"
 #include "verbs_api/queues/cq.h"
@@ -36,7 +39,10 @@ UserName user_name_of(const ibv_mr& region) {
   return {"memory region", "memory regions", fmt::format("lkey {:#010x}", region.lkey)};
 }
 UserName user_name_of(const ibv_mw& window) {
-  return {"memory window", "memory windows", fmt::format("rkey {:#010x}", window.rkey)};
+  // A thread that binds it may write the key at the same time.
+  const std::uint32_t rkey =
+      std::atomic_ref(const_cast<std::uint32_t&>(window.rkey)).load(std::memory_order_relaxed);
+  return {"memory window", "memory windows", fmt::format("rkey {:#010x}", rkey)};
 }
 UserName user_name_of(const ibv_ah&) {
   return {"address handle", "address handles"};
@@ -107,6 +113,22 @@ void add_users(const ibv_context& context, Users& users, Uses uses) {
   });
 }
 
+/// All listed handles of one domain: its own, imported ones, parent domains. What an object has as `pd` may be gone,
+/// as a handle may be unimported before the objects that were made with it are destroyed.
+std::vector<const ibv_pd*> handles_of(const ibv_context& context, const nic::ProtectionDomain& domain) {
+  std::vector<const ibv_pd*> handles;
+  objects().for_each(*context.device, [&](ObjectKind kind, const void* object, std::uint32_t) {
+    if (kind != kind_of(static_cast<const ibv_pd*>(nullptr))) return;
+    ibv_pd* const handle = as<ibv_pd>(object);
+    if (Pd::of(handle).inner.get() == &domain) handles.push_back(handle);
+  });
+  return handles;
+}
+
+bool tells_of_errors() {
+  return ProcessDevices::instance().tells_of_errors();
+}
+
 int refuse_for(std::string_view verb, const char* what, Users& users) {
   return refuse(explain(
       verb, {.code = EBUSY,
@@ -117,9 +139,13 @@ int refuse_for(std::string_view verb, const char* what, Users& users) {
 }  // namespace
 
 int refuse_busy(std::string_view verb, const ibv_pd& pd) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   const nic::ProtectionDomain* const inner = Pd::of(const_cast<ibv_pd*>(&pd)).inner.get();
-  const auto is_in_it = [inner](const auto& object) {
-    return object.pd != nullptr && Pd::of(object.pd).inner.get() == inner;
+  // The verb has claimed the handle that it is to destroy, so that it is in no list.
+  std::vector<const ibv_pd*> handles = handles_of(*pd.context, *inner);
+  handles.push_back(&pd);
+  const auto is_in_it = [&handles](const auto& object) {
+    return std::find(handles.begin(), handles.end(), object.pd) != handles.end();
   };
   Users users;
   // The protection domain of an XRC target is not used.
@@ -137,6 +163,7 @@ int refuse_busy(std::string_view verb, const ibv_pd& pd) {
 }
 
 int refuse_busy(std::string_view verb, const ibv_td& td) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   Users users;
   add_users<ibv_pd>(*td.context, users,
                     [&td](const ibv_pd& pd) { return Pd::of(const_cast<ibv_pd*>(&pd)).td == &td; });
@@ -144,12 +171,14 @@ int refuse_busy(std::string_view verb, const ibv_td& td) {
 }
 
 int refuse_busy(std::string_view verb, const ibv_comp_channel& channel) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   Users users;
   add_users<ibv_cq>(*channel.context, users, [&channel](const ibv_cq& cq) { return cq.channel == &channel; });
   return refuse_for(verb, "completion channel", users);
 }
 
 int refuse_busy(std::string_view verb, const ibv_cq& cq) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   Users users;
   add_users<ibv_qp>(*cq.context, users,
                     [&cq](const ibv_qp& qp) { return qp.send_cq == &cq || qp.recv_cq == &cq; });
@@ -162,12 +191,14 @@ int refuse_busy(std::string_view verb, const ibv_cq& cq) {
 }
 
 int refuse_busy(std::string_view verb, const ibv_srq& srq) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   Users users;
   add_users<ibv_qp>(*srq.context, users, [&srq](const ibv_qp& qp) { return qp.srq == &srq; });
   return refuse_for(verb, "shared receive queue", users);
 }
 
 int refuse_busy(std::string_view verb, const ibv_xrcd& xrcd) {
+  if (!tells_of_errors()) return refuse(EBUSY);
   Users users;
   add_users<ibv_qp>(*xrcd.context, users,
                     [&xrcd](const ibv_qp& qp) { return Qp::of(const_cast<ibv_qp*>(&qp)).xrcd == &xrcd; });
