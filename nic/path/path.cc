@@ -68,8 +68,9 @@ namespace {
 std::string empty_index(const GidTable& gids, std::size_t index) {
   std::string used;
   for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
-    if (const auto gid = gids.at(i))
+    if (const auto gid = gids.at(i)) {
       used += fmt::format("{}{} ({})", used.empty() ? "" : ", ", i, to_string(*gid));
+    }
   }
   const std::string what = index < GidTable::kEntries
                                ? "is empty"

@@ -116,7 +116,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto settings = SanitizerSettings::parse(input.substr(0, end));
   require(settings || !settings.error().message.empty(), "an error says what is wrong");
   Program program;
-  for (std::size_t i = end + 1; i + kStep <= size; i += kStep)
+  for (std::size_t i = end + 1; i + kStep <= size; i += kStep) {
     program.step(data[i], data[i + 1], data[i + 2]);
+  }
   return 0;
 }

@@ -167,8 +167,9 @@ void start(ibv_qp_ex* qp) noexcept {
 }
 int complete(ibv_qp_ex* qp) noexcept {
   const int error = builder_of(qp).complete();
-  if (error != 0) [[unlikely]]
+  if (error != 0) [[unlikely]] {
     explain_built(qp->qp_base, error);
+  }
   return error;
 }
 void abort(ibv_qp_ex* qp) noexcept {

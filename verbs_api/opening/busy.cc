@@ -113,8 +113,8 @@ void add_users(const ibv_context& context, Users& users, Uses uses) {
   });
 }
 
-/// All listed handles of one domain: its own, imported ones, parent domains. What an object has as `pd` may be gone,
-/// as a handle may be unimported before the objects that were made with it are destroyed.
+/// All listed handles of one domain: its own, imported ones, parent domains. What an object has as `pd` may
+/// be gone, as a handle may be unimported before the objects that were made with it are destroyed.
 std::vector<const ibv_pd*> handles_of(const ibv_context& context, const nic::ProtectionDomain& domain) {
   std::vector<const ibv_pd*> handles;
   objects().for_each(*context.device, [&](ObjectKind kind, const void* object, std::uint32_t) {

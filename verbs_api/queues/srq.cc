@@ -176,8 +176,9 @@ int ibv_destroy_srq(ibv_srq* srq) {
   Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
-  if (!destroyed && destroyed.error().code == EBUSY)
+  if (!destroyed && destroyed.error().code == EBUSY) {
     return urnic::verbs_api::refuse_busy("destroy_srq", *srq);
+  }
   if (!destroyed) return refuse(explain("destroy_srq", destroyed.error()));
   owner.async_events().forget(Srq::of(srq).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_srq);

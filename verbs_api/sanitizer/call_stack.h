@@ -22,7 +22,7 @@ class CallPath {
   /// Takes some milliseconds, as addr2line runs.
   std::vector<std::string> lines() const;
 
-  auto operator<=>(const CallPath&) const = default;
+  friend bool operator<(const CallPath& a, const CallPath& b) { return a.addresses_ < b.addresses_; }
 
  private:
   std::vector<void*> addresses_;

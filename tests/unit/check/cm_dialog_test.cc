@@ -256,8 +256,9 @@ TEST(AgreedLimits, DoNotEndSevenRetries) {
   Capture capture = Capture::fixture("rping_ipv6");
   capture.keep_first(4);
   for (std::size_t number = 4; number < 20; ++number) capture.repeat(4, number, kSecond);
-  for (const std::string& text : findings_in(capture))
+  for (const std::string& text : findings_in(capture)) {
     EXPECT_THAT(text, testing::Not(HasSubstr("retry-count")));
+  }
 }
 
 // Nothing was sent before the first PSN that REQ and REP name: what follows is sure from the first packet on.

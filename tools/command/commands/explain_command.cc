@@ -81,8 +81,9 @@ struct Status {
 
 std::vector<Status> all_statuses() {
   std::vector<Status> statuses;
-  for (std::size_t i = 0; i < transport::count_of<transport::CompletionStatus>(); ++i)
+  for (std::size_t i = 0; i < transport::count_of<transport::CompletionStatus>(); ++i) {
     statuses.emplace_back(i);
+  }
   return statuses;
 }
 

@@ -82,8 +82,9 @@ void Connections::note_open_waits(std::int64_t end_ns) {
     const Flow& flow = flows_[index];
     if (!flow.direction || !flow.is_shown) continue;
     Exchange& exchange = flow.direction->exchange;
-    if (!exchange.is_reliable || !exchange.acknowledged || exchange.fatal || exchange.log.is_empty())
+    if (!exchange.is_reliable || !exchange.acknowledged || exchange.fatal || exchange.log.is_empty()) {
       continue;
+    }
     const RequestEntry* const entry = oldest_unanswered(exchange.log, *exchange.acknowledged);
     if (entry == nullptr) continue;
     silences_.add({.kind = SilenceKind::kAnswer,

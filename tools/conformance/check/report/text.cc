@@ -70,8 +70,9 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
 
 std::string end_of(const Connections& connections, const Pair& pair, bool left) {
   const Flow& flow = connections.flows()[pair.forward];
-  if (!left)
+  if (!left) {
     return fmt::format("{} qp {}", to_string(flow.key.destination), qp_text(flow.key.destination_qp));
+  }
   const std::string name = connections.name_of_flow(pair.forward);
   return name.substr(0, name.find(" > "));
 }
