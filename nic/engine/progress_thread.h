@@ -22,8 +22,7 @@ class Engine;
 ///   SPIN   runs rounds one after the other; 100 us without work lead to SLEEP, a program that polls to
 ///          WATCH.
 ///   WATCH  the program polls: the thread only looks every millisecond whether it still does, more often
-///   where the program had no
-///          turn on a processor lately.
+///          where the program had no turn on a processor lately.
 ///   SLEEP  the port is armed: a frame, a timer or a kick ends it. A port without a wake descriptor is polled
 ///          about every half millisecond, and every millisecond when it is quiet.
 ///

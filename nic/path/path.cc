@@ -60,10 +60,6 @@ std::uint16_t add_to_checksum(std::uint16_t checksum, std::uint16_t field, std::
   return static_cast<std::uint16_t>(~sum);
 }
 
-}  // namespace
-
-namespace {
-
 /// That the GID index is empty, and which are not.
 std::string empty_index(const GidTable& gids, std::size_t index) {
   std::string used;

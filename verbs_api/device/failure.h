@@ -21,9 +21,8 @@ int refuse(int code);
 /// errno value for the program, never 0.
 int report(const Error& error);
 /// Tells the person with URNIC_VERBOSE or URNIC_EXPLAIN only: for what the program learns by `error.code`.
-/// Returns that, never
-/// 0. What the network cannot do (EMSGSIZE, ENONET) is told always, and is EINVAL or ENETUNREACH to the
-///    program.
+/// Returns that, and 0 never. What the network cannot do (EMSGSIZE, ENONET) is told always, and is EINVAL or
+/// ENETUNREACH to the program.
 int explain(std::string_view verb, const Error& error);
 
 /// Runs `create`. When there is no memory, sets ENOMEM and returns a null pointer.
