@@ -20,6 +20,7 @@ from benchmarks.measures import (
     chosen_measures,
     own_measures,
     rows_of,
+    rows_with_options,
 )  # noqa: E402
 from benchmarks.programs import Failed  # noqa: E402
 from benchmarks.report import row  # noqa: E402
@@ -37,6 +38,27 @@ BANDWIDTH_OUTPUT = """
  2          1000           0.078969            0.008023            0.500000
  65536      1000             78.96              70.00   \t\t   0.133500
 """
+
+
+class WithOptions(unittest.TestCase):
+    def rows(self, name, found):
+        return rows_with_options(Measure(name, "us", None), "fabric", found)
+
+    def test_compares_each_with_the_plain_one(self):
+        plain, like, both = self.rows(
+            "2 B", {"": [2, 1, 3], "--like strict": [3, 3, 3], "--like e810 --sanitize": [4, 4, 5]}
+        )
+        self.assertEqual((plain["name"], plain["ours"], plain["peers"]), ("2 B", 2, {}))
+        self.assertEqual((like["name"], like["peers"]["plain"]["ratio"]), ("2 B, --like strict", 1.5))
+        self.assertEqual((both["ours"], both["peers"]["plain"]["value"]), (4, 2))
+        self.assertEqual({plain["goal"], like["goal"], both["met"]}, {None})
+
+    def test_compares_the_memory_of_idle_programs(self):
+        plain, explained = self.rows("idle", {"": [(0.5, 10), (0.1, 12)], "--explain": [(9, 22), (9, 22)]})
+        self.assertEqual((plain["name"], plain["unit"], plain["ours"]), ("idle: memory", "MB", 11))
+        self.assertEqual(
+            (explained["name"], explained["peers"]["plain"]["ratio"]), ("idle: memory, --explain", 2)
+        )
 
 
 class Sweep(unittest.TestCase):

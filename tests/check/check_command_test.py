@@ -145,6 +145,27 @@ class CheckCommand(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("migreq-zero", result.stdout.partition("violations")[2])
 
+    def test_like_allows_the_habits_of_the_named_nics(self):
+        for makers, exit_code in (
+            ("rxe", 0),
+            ("e810", 0),
+            ("connectx", 1),
+            ("connectx+rxe", 0),
+            ("hns+fpga", 1),
+        ):
+            with self.subTest(makers=makers):
+                result = check("--like", makers, fixture("vs_tos"))
+                self.assertEqual(result.returncode, exit_code, result.stdout)
+                violations = result.stdout.partition("violations")[2]
+                self.assertEqual("migreq-zero" in violations, exit_code == 1)
+
+    def test_like_wants_nics_that_it_knows(self):
+        for arguments in (["--like", "connectx9"], ["--like", "rxe+"], ["--like", "rxe", "--strict"]):
+            with self.subTest(arguments=arguments):
+                result = check(*arguments, fixture("vs_tos"))
+                self.assertEqual(result.returncode, 2)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
     def test_lossy_takes_absence_for_nothing(self):
         content = pathlib.Path(fixture("vs_atomics")).read_bytes()
         frames, at = [], 24
@@ -425,6 +446,7 @@ class CheckCommand(unittest.TestCase):
             "--json",
             "--ladder",
             "--strict",
+            "--like",
             "--lossy",
             "--cnp-spacing",
             "--link-rate",

@@ -38,7 +38,8 @@ directions and says what breaks the rules of the InfiniBand transport. Services 
 
 What is found is one of
   violation   one side broke a rule; the line names rule, frames, connection, what was expected and what was seen
-  habit       a known deviation of rdma_rxe, ConnectX or others that peers must live with; --strict counts it
+  habit       a known deviation of rdma_rxe, ConnectX or others that peers must live with; --strict counts it,
+              and --like connectx counts those that no ConnectX is known to have
   unknown     this capture cannot tell: it begins in the middle, is cut, or lacks a direction
   event       nothing wrong: a loss, a repetition, a refusal, explained
 A capture is taken as complete until it is proved to lack frames; if your capture tool said that it dropped some, add --lossy.
@@ -100,6 +101,28 @@ void add_policy(CLI::App& command, const char* name, ReadPolicy read, check::Con
       ->type_name(form);
 }
 
+/// The two options that say whose habits are no violations.
+void add_makers(CLI::App& command, check::Makers& makers) {
+  CLI::Option* const strict = command.add_flag_callback(
+      "--strict", [&makers] { makers = check::Makers::kNone; }, "Count habits as violations");
+  const std::string known = check::known_makers();
+  command
+      .add_option_function<std::string>(
+          "--like",
+          [&makers, known](const std::string& text) {
+            const auto read = check::read_makers(text);
+            if (!read) {
+              throw CLI::ValidationError(
+                  "--like",
+                  fmt::format("'{}' is none; write one of {}, or several with + between them", text, known));
+            }
+            makers = *read;
+          },
+          "The packets come from such NICs: count other NICs' habits as violations")
+      ->type_name(fmt::format("{}[+...]", known))
+      ->excludes(strict);
+}
+
 /// Reads all of the capture `file`, which is at `path`, into `checker`. Returns what kept it from the end, or
 /// nothing.
 std::string read_all(const std::string& file, const std::string& path, check::Checker& checker) {
@@ -125,7 +148,7 @@ CheckCommand::CheckCommand(CLI::App& app, Invocation& invocation) {
   command->add_flag("--json", json_, "Report as JSON: an array with one object for each file");
   command->add_flag("--ladder", ladder_,
                     fmt::format("Draw every connection, up to {} packets each way", kLadderRows));
-  command->add_flag("--strict", strict_, "Count habits as violations");
+  add_makers(*command, makers_);
   command->add_flag("--lossy", lossy_, "The captures lack frames: what is absent proves nothing");
   command
       ->add_option("--mtu", path_mtu_,
@@ -168,7 +191,7 @@ int CheckCommand::run() const {
 }
 
 check::CheckOptions CheckCommand::options() const {
-  return {.policy = {.strict = strict_, .lossy = lossy_, .path_mtu = path_mtu_},
+  return {.policy = {.makers = makers_, .lossy = lossy_, .path_mtu = path_mtu_},
           .congestion = congestion_,
           .keeping = {.ladder_rows = ladder_ ? kLadderRows : 0, .silences = silences_}};
 }

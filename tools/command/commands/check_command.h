@@ -14,6 +14,7 @@
 #include "tools/conformance/check/checker.h"
 #include "tools/conformance/check/choice.h"
 #include "tools/conformance/check/congestion/policy.h"
+#include "tools/conformance/check/findings/makers.h"
 
 namespace urnic::tools {
 
@@ -31,7 +32,7 @@ class CheckCommand {
 
   std::vector<std::string> files_;
   bool json_ = false;
-  bool strict_ = false;
+  check::Makers makers_ = check::Makers::kEvery;
   bool lossy_ = false;
   bool ladder_ = false;
   bool rules_ = false;

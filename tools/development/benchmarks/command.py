@@ -11,6 +11,9 @@ are TCP and UDP; that takes root.
 With --crowd N, everything runs beside N programs that only want a processor, peers and limit too; goals do
 not hold then, and nothing is added to the history.
 
+With --beside OPTIONS, each of our rows is measured with those options of 'urnic run', too, in the same turns,
+and stands beside the plain one in the place of peers: what --sanitize or --like cost.
+
 With --sweep, every perftest program runs over all sizes, transports and many options, on the default port and
 the fabric: a table, a picture (build/sweep.svg) and the cells that are slower than their neighbors, their
 kind or TCP. That takes half an hour.
@@ -26,6 +29,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -35,7 +39,14 @@ sys.path.insert(0, str(ROOT / "tests/clients"))
 from benchmarks.cable import Cable  # noqa: E402
 from benchmarks.crowd import Crowd  # noqa: E402
 from benchmarks.history import History, Unknown  # noqa: E402
-from benchmarks.measures import PEERS, cable_measures, chosen_measures, own_measures, rows_of  # noqa: E402
+from benchmarks.measures import (  # noqa: E402
+    PEERS,
+    cable_measures,
+    chosen_measures,
+    own_measures,
+    rows_of,
+    rows_with_options,
+)
 from benchmarks.packets import BENCHMARKS, measure_packets  # noqa: E402
 from benchmarks.peers import Peers  # noqa: E402
 from benchmarks.programs import Failed, Ours, Programs  # noqa: E402
@@ -85,6 +96,29 @@ def sweep(programs, options):
     return 1 if runs.failures else 0
 
 
+def functions_of(ours, key, measures):
+    """{(*key, name): what measures it}"""
+    return {(*key, entry.name): lambda find=entry.find: ours.measure(find) for entry in measures}
+
+
+def measure_options(programs, options, carried):
+    """Rows of `carried` {port: measures} without more options, and below each the same with some."""
+    functions = {}
+    for port, measures in carried.items():
+        for words in ("", *options.beside):
+            ours = Ours(programs, port, options.seconds, shlex.split(words))
+            functions.update(functions_of(ours, (port, words), measures))
+    found = in_turns(programs, functions, options.repeats)
+    return [
+        one
+        for port, measures in carried.items()
+        for entry in measures
+        for one in rows_with_options(
+            entry, port, {words: found[port, words, entry.name] for words in ("", *options.beside)}
+        )
+    ]
+
+
 def measure(programs, options):
     """Rows of the report: our measures over every port, each port's beside the same peers."""
     ports = options.port or (["host", "udp"] if programs.cable else [USUAL_PORT])
@@ -92,19 +126,15 @@ def measure(programs, options):
     measures = (cable_measures if programs.cable else own_measures)(options.quick)
     chosen = chosen_measures(measures, lambda name: fnmatch.fnmatch(name, options.only or "*"))
     carried = {port: [entry for entry in chosen if entry.is_possible_over(port)] for port in ports}
+    if options.beside:
+        return measure_options(programs, options, carried)
     wanted = {peer for entry in chosen for peer in entry.peers}
     peers = Peers(programs, options.seconds)
     functions = {
         ("peer", name): lambda find=find: find(peers) for name, find in PEERS.items() if name in wanted
     }
     for port in ports:
-        ours = Ours(programs, port, options.seconds)
-        functions.update(
-            {
-                (port, entry.name): lambda find=entry.find, ours=ours: ours.measure(find)
-                for entry in carried[port]
-            }
-        )
+        functions.update(functions_of(Ours(programs, port, options.seconds), (port,), carried[port]))
     found = in_turns(programs, functions, options.repeats)
     theirs = {name: found["peer", name] for name in PEERS if name in wanted}
     of_port = lambda port: {entry.name: found[port, entry.name] for entry in carried[port]}
@@ -153,6 +183,12 @@ def main():
         default=0,
         help="measure beside N programs that only want a processor",
     )
+    parser.add_argument(
+        "--beside",
+        metavar="OPTIONS",
+        action="append",
+        help="also measure our rows with these options of 'urnic run': --beside=--sanitize; may be repeated",
+    )
     parser.add_argument("--quick", action="store_true", help="only what has a goal, once: two minutes")
     parser.add_argument(
         "--sweep",
@@ -190,7 +226,7 @@ def main():
         if options.sweep:
             return sweep(programs, options)
         rows = []
-        if not options.quick and not options.only and not cable and not options.crowd:
+        if not options.quick and not options.only and not cable and not options.crowd and not options.beside:
             build(options.build, *BENCHMARKS)
             rows += measure_packets(pathlib.Path(options.build), options.repeats)
         rows += measure(programs, options)
@@ -206,7 +242,7 @@ def main():
     if not rows:
         print("bench: nothing is called so", file=sys.stderr)
         return 2
-    if not options.crowd:
+    if not options.crowd and not options.beside:
         history.add(rows, options.repeats)
     if options.json:
         print(json.dumps({"cores": os.cpu_count(), "repeats": options.repeats, "measures": rows}, indent=2))

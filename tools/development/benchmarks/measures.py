@@ -262,3 +262,17 @@ def rows_of(measures, port, found, theirs, has_goals):
                 )
             )
     return rows
+
+
+def rows_with_options(measure, port, found):
+    """One row for each of `found` {options: values}; all but the first are compared with that one."""
+    if measure.name == "idle":
+        found = {words: [memory for _, memory in values] for words, values in found.items()}
+    name, unit = ("idle: memory", "MB") if measure.name == "idle" else (measure.name, measure.unit)
+    plain = next(iter(found.values()))
+    return [
+        row(
+            f"{name}, {words}" if words else name, unit, values, {"plain": plain} if words else {}, None, port
+        )
+        for words, values in found.items()
+    ]

@@ -53,10 +53,11 @@ class Programs:
         self.processes.append(process)
         return process
 
-    def with_nic(self, port, command, address=None):
-        """The command with a NIC; `port` is what --port says, or None, and `address` what --ip says."""
+    def with_nic(self, port, command, address=None, more=()):
+        """The command with a NIC; `port` is what --port says, or None, and `address` what --ip says.
+        `more` are other options of 'urnic run'."""
         options = [*(["--port", port] if port else []), *(["--ip", f"{address}/24"] if address else [])]
-        return [self.stage.urnic, "run", *options, "--", *command]
+        return [self.stage.urnic, "run", *options, *more, "--", *command]
 
     def finish(self, process):
         if process.wait(TIMEOUT) != 0:
@@ -123,10 +124,14 @@ ON_LOOPBACK = ("udp:127.99.0.1", "udp:127.99.0.2")
 
 
 class Ours:
-    """Measurements of urnic over one port; every method runs programs once."""
+    """Measurements of urnic over one port; every method runs programs once. `options` are further ones of
+    'urnic run', for both ends."""
 
-    def __init__(self, programs, port, seconds):
-        self.programs, self.port, self.seconds = programs, port, seconds
+    def __init__(self, programs, port, seconds, options=()):
+        self.programs, self.port, self.seconds, self.options = programs, port, seconds, options
+
+    def with_nic(self, port, command, address=None):
+        return self.programs.with_nic(port, command, address, self.options)
 
     def measure(self, find):
         """What `find`, which calls one of the methods, finds."""
@@ -139,7 +144,7 @@ class Ours:
         tcp_port = harness.free_port()
         words = [program, "-d", "urnic0", "-x", "1", "-F", "-p", tcp_port, *options]
         where = first_core() if on_one_core else []
-        server, client = ([*where, *self.programs.with_nic(port, words)] for port in self.ports_of_pair())
+        server, client = ([*where, *self.with_nic(port, words)] for port in self.ports_of_pair())
         output = self.programs.pair(server, [*client, self.programs.server_address], tcp_port)
         rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
         if len(rows) != 1:
@@ -151,8 +156,7 @@ class Ours:
 
         def run(server, client, tcp_port):
             with_nics = [
-                self.programs.with_nic(port, words)
-                for port, words in zip(self.ports_of_pair(), (server, client))
+                self.with_nic(port, words) for port, words in zip(self.ports_of_pair(), (server, client))
             ]
             return self.programs.pair(*with_nics, tcp_port, environment)
 
@@ -192,7 +196,7 @@ class Ours:
         other one a WRITE and a SEND of random length, which are verified."""
         program = self.programs.stage.program("all_to_all")
         return self.programs.all_to_all(
-            lambda words: self.programs.with_nic(self.port, [program, *words]), size, self.seconds
+            lambda words: self.with_nic(self.port, [program, *words]), size, self.seconds
         )
 
     def connection_rate(self):
@@ -212,12 +216,10 @@ class Ours:
     def _connect_by_address(self, server_command, client_command):
         """Runs a server that does not end by itself, and its client; returns what the client says."""
         runtime = self.programs.stage.folder()
-        server = self.programs.start(
-            "server", self.programs.with_nic(self.port, server_command, SERVER), runtime
-        )
+        server = self.programs.start("server", self.with_nic(self.port, server_command, SERVER), runtime)
         self.programs.wait_for(lambda: self.programs.has_listener(runtime), server)
         output = self.programs.finish(
-            self.programs.start("client", self.programs.with_nic(self.port, client_command, CLIENT), runtime)
+            self.programs.start("client", self.with_nic(self.port, client_command, CLIENT), runtime)
         )
         server.kill()
         return output
@@ -225,7 +227,7 @@ class Ours:
     def idle(self):
         """(percent of a core, MB resident) of a program that holds a device and a queue pair and waits."""
         runtime, port = self.programs.stage.folder(), harness.free_port()
-        words = self.programs.with_nic(
+        words = self.with_nic(
             self.ports_of_pair()[0], ["ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-p", port]
         )
         program = self.programs.start("idle", words, runtime)

@@ -5,8 +5,9 @@
 namespace urnic::check {
 
 Severity Findings::severity_of(Rule rule) const {
-  const Severity severity = info_of(rule).severity;
-  return severity == Severity::kHabit && policy_.strict ? Severity::kViolation : severity;
+  const RuleInfo& info = info_of(rule);
+  const bool is_allowed = have_common(info.makers, policy_.makers);
+  return info.severity == Severity::kHabit && !is_allowed ? Severity::kViolation : info.severity;
 }
 
 void Findings::add_if_complete(Rule rule, std::uint32_t flow, std::initializer_list<std::uint64_t> frames,

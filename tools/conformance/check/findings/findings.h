@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/conformance/check/findings/makers.h"
 #include "tools/conformance/check/findings/rule.h"
 
 namespace urnic::check {
@@ -34,7 +35,7 @@ struct Finding {
 
 /// What the checker was told about the capture.
 struct Policy {
-  bool strict = false;  ///< habits are violations
+  Makers makers = Makers::kEvery;  ///< whose habits are no violations
   bool lossy = false;  ///< frames may be missing from the capture, so that nothing follows from their absence
   std::uint32_t path_mtu = 0;  ///< of all connections, in bytes; 0: what the capture shows
 };

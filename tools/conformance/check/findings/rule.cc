@@ -108,33 +108,39 @@ constexpr RuleInfo kTable[] = {
     {kCnpSpacing, "cnp-spacing", kViolation, "CNPs are as far apart as --cnp-spacing says"},
     {kPauseIgnored, "pause-ignored", kViolation,
      "a paused sender stops; judged with --link-rate, which makes a time of the quanta"},
-    {kMigrationZero, "migreq-zero", kHabit, "MigReq is 0; rdma_rxe does so (fact 15)"},
+    {kMigrationZero, "migreq-zero", kHabit, "MigReq is 0; rdma_rxe and E810 do so (fact 15)",
+     Makers::kRxe | Makers::kE810},
     {kUdpChecksumZeroIpv6, "udp-checksum-zero", kHabit,
-     "the UDP checksum is 0 over IPv6; rdma_rxe does so (fact 10)"},
-    {kAckReqOnMad, "ackreq-on-mad", kHabit, "AckReq on a management datagram; rdma_rxe does so (fact 18)"},
+     "the UDP checksum is 0 over IPv6; rdma_rxe does so (fact 10)", Makers::kRxe},
+    {kAckReqOnMad, "ackreq-on-mad", kHabit, "AckReq on a management datagram; rdma_rxe does so (fact 18)",
+     Makers::kRxe},
     {kAckPerDuplicate, "ack-per-duplicate", kHabit,
-     "an ACK for a repeated packet that did not ask for one; rdma_rxe does so (fact 25)"},
+     "an ACK for a repeated packet that did not ask for one; rdma_rxe does so (fact 25)", Makers::kRxe},
     {kOperationalNakOnSend, "nak-0x63-on-send", kHabit,
-     "a SEND refused as remote operational error; rdma_rxe does so when the receive is too short (fact 33)"},
+     "a SEND refused as remote operational error; rdma_rxe does so when the receive is too short (fact 33)",
+     Makers::kRxe},
     {kEthernetPadding, "ethernet-padding", kHabit,
-     "bytes after the datagram, as Ethernet pads short frames (fact 4)"},
+     "bytes after the datagram, as Ethernet pads short frames (fact 4)", Makers::kEvery},
     {kReadResumeMiddle, "read-resume-middle", kHabit,
-     "responses to the rest of a READ go on with Middle or Last; rdma_rxe does so"},
+     "responses to the rest of a READ go on with Middle or Last; rdma_rxe does so", Makers::kRxe},
     {kAckBehindResponse, "ack-behind-response", kHabit,
-     "a repeated packet is acknowledged with a PSN before a READ response's; rdma_rxe does so"},
+     "a repeated packet is acknowledged with a PSN before a READ response's; rdma_rxe does so", Makers::kRxe},
     {kAnswerSkipped, "answer-skipped", kHabit,
      "a later answer is taken for the answer to an ATOMIC WRITE or FLUSH, which have no data; rdma_rxe does "
-     "so"},
-    {kReservedBits, "reserved-bits", kHabit, "reserved bits of the BTH are set; HNS does so"},
+     "so",
+     Makers::kRxe},
+    {kReservedBits, "reserved-bits", kHabit, "reserved bits of the BTH are set; HNS does so", Makers::kHns},
     {kFecn, "fecn", kHabit,
-     "FECN of the BTH is 1; an FPGA endpoint does so in every packet, congested or not"},
+     "FECN of the BTH is 1; an FPGA endpoint does so in every packet, congested or not", Makers::kFpga},
     {kMsnWithoutWrites, "msn-without-writes", kHabit,
-     "the MSN does not count WRITEs without immediate; old rdma_rxe does so"},
+     "the MSN does not count WRITEs without immediate; old rdma_rxe does so", Makers::kRxe},
     {kCnpWithNak, "cnp-with-nak", kHabit,
-     "a CNP that no marked packet caused comes with a sequence NAK; ConnectX-5 and 6 do so (fact 51)"},
+     "a CNP that no marked packet caused comes with a sequence NAK; ConnectX-5 and 6 do so (fact 51)",
+     Makers::kConnectX},
     {kCnpUnmarked, "cnp-unmarked", kHabit,
      "a CNP comes without a marked packet before it, where others are seen to be marked; users of ConnectX "
-     "report it"},
+     "report it",
+     Makers::kConnectX},
     {kAnswerWithoutRequest, "answer-without-request", kUnknown,
      "the request of this answer is not in the capture"},
     {kAnswerOfSeveral, "answer-of-several", kUnknown,
@@ -180,6 +186,14 @@ constexpr bool in_order() {
   return index == kRules;
 }
 static_assert(in_order());
+
+constexpr bool only_habits_have_makers() {
+  for (const RuleInfo& info : kTable) {
+    if ((info.severity == kHabit) != (info.makers != Makers::kNone)) return false;
+  }
+  return true;
+}
+static_assert(only_habits_have_makers());
 
 }  // namespace
 

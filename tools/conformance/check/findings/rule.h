@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <span>
 
+#include "tools/conformance/check/findings/makers.h"
+
 namespace urnic::check {
 
 /// How much a finding weighs.
 enum class Severity : std::uint8_t {
   kViolation,  ///< one side broke a rule
-  kHabit,      ///< a known deviation of rdma_rxe or ConnectX; a violation with --strict
+  kHabit,      ///< a known deviation of some NIC; a violation where the policy does not allow it
   kUnknown,    ///< might be a violation, but this capture cannot tell
   kEvent,      ///< nothing wrong: loss, repetition, refusal, explained
 };
@@ -161,7 +163,8 @@ struct RuleInfo {
   Rule rule;
   const char* name;
   Severity severity;
-  const char* meaning;  ///< one sentence without a full stop
+  const char* meaning;            ///< one sentence without a full stop
+  Makers makers = Makers::kNone;  ///< of a habit: whose it is
 };
 
 const RuleInfo& info_of(Rule rule);
