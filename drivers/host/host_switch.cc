@@ -14,16 +14,13 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include "drivers/host/left_sockets.h"
-#include "drivers/host/management_packet.h"
 #include "drivers/host/port_requests.h"
 #include "drivers/host/shared_name.h"
 #include "drivers/passed_descriptors.h"
 #include "drivers/peer_user.h"
 #include "drivers/udp/packet_share.h"
-#include "nic/cm/message.h"
 #include "nic/engine/management_frame.h"
 #include "nic/host/host_addresses.h"
 #include "nic/host/last_words_table.h"
@@ -50,10 +47,6 @@ constexpr std::size_t kMostGuests = 64;
 constexpr unsigned kRequestsAtOnce = 16;
 constexpr unsigned kBurstsAtOnce = 16;
 constexpr unsigned kStraysAtOnce = 64;
-/// How long the switch waits for the end of a process that has closed its connection, and how often it looks.
-constexpr milliseconds kEndPatience(2000);
-constexpr milliseconds kEndLook(10);
-constexpr std::size_t kMostEndings = 256;
 /// For packets that a process has not taken yet. The kernel makes it less, but not less than 200 KB.
 constexpr int kHandOverBytes = 1 << 20;
 
@@ -192,8 +185,7 @@ int HostSwitch::timeout_ms(std::optional<milliseconds> linger, Clock::time_point
   const Clock::time_point now = Clock::now();
   Clock::time_point next = now + kLookInterval;
   if (const auto due = requests_.next_timeout()) next = std::min(next, *due);
-  if (const auto due = farewells_.next_timeout()) next = std::min(next, *due);
-  if (!endings_.empty()) next = std::min(next, now + kEndLook);
+  if (const auto due = ended_.next_timeout(now)) next = std::min(next, *due);
   if (linger && !has_members()) next = std::min(next, last_used + *linger);
   // One more, as poll() may wake early by a part of a millisecond.
   return static_cast<int>(std::max(std::chrono::duration_cast<milliseconds>(next - now).count(), 0L)) + 1;
@@ -237,11 +229,7 @@ void HostSwitch::forget_ended(Clock::time_point now) {
     requests_.on_leave(connection->slot);
     group_.lay_still(connection->slot);
     slots_.give_back(connection->slot, now);
-    if (endings_.size() >= kMostEndings) endings_.erase(endings_.begin());
-    endings_.push_back({.slot = connection->slot,
-                        .process = std::move(connection->process),
-                        .last_words = std::move(connection->last_words),
-                        .give_up = now + kEndPatience});
+    ended_.on_leave(connection->slot, std::move(connection->process), std::move(connection->last_words), now);
   }
   std::erase_if(connections_, [](const auto& connection) { return connection->is_over; });
 }
@@ -313,7 +301,7 @@ void HostSwitch::join(Connection& connection, const HostRequest& request, std::v
   connection.handed_over = std::move(own);
   const bool has_last_words = passed.size() == 1 && nic::may_hold_last_words(passed.front().get());
   if (has_last_words) connection.last_words = std::move(passed.front());
-  ended_.reset(slot.value());
+  ended_.on_join(slot.value());
   std::vector<int> descriptors{group_.ipv4(slot.value())};
   if (group_.has_ipv6()) descriptors.push_back(group_.ipv6(slot.value()));
   descriptors.push_back(other.get());
@@ -403,7 +391,9 @@ void HostSwitch::on_packet(std::span<const std::byte> packet, HostStatus::Passed
                            Clock::time_point now) {
   const std::uint8_t share = share_of_packet(packet).value_or(0);
   if (share == 0) return requests_.on_packet(packet, now);
-  if (member(share) == nullptr) on_message_for_absent(share, packet);
+  if (member(share) == nullptr) {
+    ended_.on_packet(share, packet, [this](std::span<const std::byte> answer) { send_packet(answer); });
+  }
   ++(hand_over(share, packet) ? passed.handed_over : passed.lost);
 }
 
@@ -430,32 +420,11 @@ bool HostSwitch::hand_over(unsigned slot, std::span<const std::byte> packet) {
 
 // --- Processes that have ended ---
 
-/// A process may close the connection and live on. Where the switch cannot know whether the process lives, it
-/// takes the end of the connection for the end of the process.
 void HostSwitch::speak_for_ended(Clock::time_point now) {
-  std::erase_if(endings_, [&](Ending& ending) {
-    pollfd process{.fd = ending.process.get(), .events = POLLIN, .revents = 0};
-    const bool has_ended = !ending.process || poll(&process, 1, 0) == 1;
-    if (!has_ended) return now > ending.give_up;
-    if (member(ending.slot) == nullptr) ended_.set(ending.slot);
-    if (ending.last_words) farewells_.add(nic::read_last_words(ending.last_words.get()), now);
-    return true;
-  });
-  farewells_.on_timeout(now, [this](std::span<const std::byte> packet) { send_packet(packet); });
+  ended_.on_timeout(
+      now, [this](unsigned slot) { return member(slot) != nullptr; },
+      [this](std::span<const std::byte> packet) { send_packet(packet); });
   sender_.flush();
-}
-
-/// A member of a switch before this one may be about to join: only of one that has ended is it known that no
-/// answer will come.
-void HostSwitch::on_message_for_absent(unsigned slot, std::span<const std::byte> packet) {
-  if (!ended_.test(slot)) return;
-  const auto message = read_management_packet(packet);
-  if (!message) return;
-  if (const auto* const drep = std::get_if<nic::cm::Drep>(&message->mad.message)) {
-    return farewells_.on_answer(drep->remote_id);
-  }
-  const auto answer = answer_for_absent(*message);
-  if (answer) send_packet(*answer);
 }
 
 void HostSwitch::send_packet(std::span<const std::byte> packet) {

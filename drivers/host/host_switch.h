@@ -5,7 +5,6 @@
 
 #include <poll.h>
 
-#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +18,7 @@
 #include "drivers/fabric/control.h"
 #include "drivers/fabric/switch_lock.h"
 #include "drivers/host/connection_requests.h"
-#include "drivers/host/farewells.h"
+#include "drivers/host/ended_members.h"
 #include "drivers/host/host_ports.h"
 #include "drivers/host/host_status.h"
 #include "drivers/host/message.h"
@@ -73,13 +72,6 @@ class HostSwitch final : private ConnectionRequests::Members {
     Descriptor last_words;   // the same, if it has some
     bool is_over = false;
   };
-  /// A member that was, whose process has ended or is about to.
-  struct Ending {
-    unsigned slot = 0;
-    Descriptor process;  // as Connection's
-    Descriptor last_words;
-    Clock::time_point give_up;
-  };
 
   HostSwitch(const Config& config, nic::LockFile lock, Descriptor shared_control, ControlSocket control,
              SocketGroup group, Listeners listeners, bool has_survivors);
@@ -94,7 +86,6 @@ class HostSwitch final : private ConnectionRequests::Members {
   void on_packet(std::span<const std::byte> packet, HostStatus::Passed& passed, Clock::time_point now);
   void keep_socket(Clock::time_point now);
   void speak_for_ended(Clock::time_point now);
-  void on_message_for_absent(unsigned slot, std::span<const std::byte> packet);
   void send_packet(std::span<const std::byte> packet);
 
   void take_requests(Connection& connection, Clock::time_point now);
@@ -127,9 +118,7 @@ class HostSwitch final : private ConnectionRequests::Members {
   ConnectionRequests requests_;
   const LocalAddresses addresses_{{}};
   UdpSender sender_;
-  std::vector<Ending> endings_;
-  Farewells farewells_;
-  std::bitset<SlotList::kLast + 1> ended_;  // slots whose process has ended, and that are no other one's yet
+  EndedMembers ended_;
   HostStatus::Passed messages_;
   HostStatus::Passed strays_;
   std::vector<std::unique_ptr<Connection>> connections_;
