@@ -17,8 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 
 /// How long the switch waits for the end of a process that has closed its connection, and how often it looks.
-constexpr milliseconds kPatience(2000);
-constexpr milliseconds kLookInterval(10);
+constexpr milliseconds kEndPatience(2000);
+constexpr milliseconds kEndLook(10);
 constexpr std::size_t kMostLeaving = 256;
 
 bool has_ended(const Descriptor& process) {
@@ -33,7 +33,7 @@ void EndedMembers::on_leave(unsigned slot, Descriptor process, Descriptor last_w
   leaving_.push_back({.slot = slot,
                       .process = std::move(process),
                       .last_words = std::move(last_words),
-                      .give_up = now + kPatience});
+                      .give_up = now + kEndPatience});
 }
 
 void EndedMembers::on_timeout(Time now, const std::function<bool(unsigned slot)>& is_taken,
@@ -50,7 +50,7 @@ void EndedMembers::on_timeout(Time now, const std::function<bool(unsigned slot)>
 std::optional<EndedMembers::Time> EndedMembers::next_timeout(Time now) const {
   const auto farewell = farewells_.next_timeout();
   if (leaving_.empty()) return farewell;
-  const Time look = now + kLookInterval;
+  const Time look = now + kEndLook;
   return farewell && *farewell < look ? farewell : look;
 }
 

@@ -12,7 +12,7 @@ struct Entry {
   std::string_view name;
   Makers maker;
 };
-constexpr Entry kTable[] = {{"rxe", Makers::kRxe},
+constexpr Entry kKnown[] = {{"rxe", Makers::kRxe},
                             {"connectx", Makers::kConnectX},
                             {"e810", Makers::kE810},
                             {"hns", Makers::kHns},
@@ -24,8 +24,8 @@ std::optional<Makers> read_makers(std::string_view text) {
   Makers makers = Makers::kNone;
   for (;;) {
     const std::size_t end = std::min(text.find('+'), text.size());
-    const auto* const found = std::ranges::find(kTable, text.substr(0, end), &Entry::name);
-    if (found == std::end(kTable)) return std::nullopt;
+    const auto* const found = std::ranges::find(kKnown, text.substr(0, end), &Entry::name);
+    if (found == std::end(kKnown)) return std::nullopt;
     makers = makers | found->maker;
     if (end == text.size()) return makers;
     text.remove_prefix(end + 1);
@@ -34,7 +34,7 @@ std::optional<Makers> read_makers(std::string_view text) {
 
 std::string known_makers() {
   std::string names;
-  for (const Entry& entry : kTable) names += (names.empty() ? "" : "|") + std::string(entry.name);
+  for (const Entry& entry : kKnown) names += (names.empty() ? "" : "|") + std::string(entry.name);
   return names;
 }
 
