@@ -109,6 +109,15 @@ constexpr std::string_view name_of(CompletionOpcode opcode) {
   return "";
 }
 
+/// More about a send that has failed, for NICs that tell it.
+enum class FailureDetail : std::uint8_t {
+  kNone,
+  kUnknownKey,    ///< kLocalProtectionError: no region of the protection domain has the key
+  kOutOfBounds,   ///< kLocalProtectionError: the bytes are not all in the region
+  kNoRight,       ///< kLocalProtectionError: the region may not be used so
+  kFirstFlushed,  ///< kWorkRequestFlushed: the oldest, and the program itself has put the queue pair in ERR
+};
+
 /// A completion queue entry. When `status` is not kSuccess only wr_id, status and qp_number mean something.
 struct Completion {
   std::uint64_t wr_id = 0;
@@ -116,15 +125,18 @@ struct Completion {
   CompletionOpcode opcode = CompletionOpcode::kSend;
   bool has_immediate = false;
   bool has_invalidate = false;
-  bool has_grh = false;    ///< a datagram: the first 40 bytes received are the GRH area (fact 42)
-  bool is_ipv4 = false;    ///< of a datagram: what stands in its GRH area is an IPv4 header
+  bool has_grh = false;  ///< a datagram: the first 40 bytes received are the GRH area (fact 42)
+  bool is_ipv4 = false;  ///< of a datagram: what stands in its GRH area is an IPv4 header
+  FailureDetail detail = FailureDetail::kNone;
   bool solicited = false;  ///< a receive whose sender asked for a solicited event, or any failure
   std::uint32_t byte_length = 0;
   std::uint32_t immediate = 0;  ///< the four bytes as they were on the wire (network order in memory)
   Rkey invalidated_rkey{};
   QpNumber qp_number{};
   QpNumber source_qp{};
+  std::uint32_t place = 0;  ///< of a send: its position in the send queue
 };
+static_assert(sizeof(Completion) == 40, "each completion is copied twice");
 
 /// Takes completions in the order in which they happen. Implemented by the NIC's completion queue.
 class CompletionSink {

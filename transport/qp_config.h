@@ -8,6 +8,7 @@
 
 #include "transport/congestion/choice.h"
 #include "transport/dma.h"
+#include "transport/rc/retry_schedule.h"
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/opcode.h"
@@ -41,6 +42,19 @@ struct QpConfig {
   std::uint8_t retry_count = 7;          ///< 0..7
   std::uint8_t rnr_retry = 7;            ///< 0..7; 7 is without end (fact 37)
   std::uint32_t qkey = 0;                ///< of datagrams
+
+  /// In place of waits of one length, where `ack_timeout` is not 0; null: none. Outlives the queue pair, and
+  /// changes only before the queue pair is told so.
+  const RetrySchedule* retry_schedule = nullptr;
+  bool has_endless_retries = false;  ///< a retry_count of 7 is without end, too
+  /// A SEND that is longer than its receive is answered with a remote operational error, and ends the receive
+  /// with LOC_QP_OP_ERR.
+  bool is_long_send_operational = false;
+  /// Of a WRITE only the packet that has come must be inside the region, not all that was announced.
+  bool checks_writes_by_packet = false;
+  /// A failure, or a flush, completes all requests that have no completion yet, also those that succeeded
+  /// before: the oldest names the reason. The queue keeps them (SendQueue::take_room_from()).
+  bool names_oldest_failure = false;
 
   /// Whether the program wants an event when the send queue is drained (SQD).
   bool notify_when_drained = false;

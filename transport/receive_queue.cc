@@ -10,11 +10,14 @@
 namespace urnic::transport {
 
 ReceiveQueue::ReceiveQueue(Limits limits, QueueMemory* memory)
-    : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
-              .sges = std::min(limits.sges, kMaxSges)},
-      mask_(limits_.work_requests - 1),
-      headers_(limits_.work_requests, QueueKind::kReceive, memory),
-      sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kReceive, memory) {}
+    : limits_{.work_requests = limits.work_requests,
+              .sges = std::min(limits.sges, kMaxSges),
+              .is_exact = limits.is_exact},
+      mask_(std::bit_ceil(std::max(limits.work_requests, 1u)) - 1),
+      headers_(std::size_t{mask_} + 1, QueueKind::kReceive, memory),
+      sges_((std::size_t{mask_} + 1) * limits_.sges + 1, QueueKind::kReceive, memory) {
+  if (!limits.is_exact) limits_.work_requests = mask_ + 1;
+}
 
 void ReceiveQueue::prepare(const ReceiveRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);
@@ -34,6 +37,7 @@ bool ReceiveQueue::take(ReceiveWqe& to) {
   to.length = header.length;
   to.sge_count = header.sge_count;
   std::copy_n(&sges_[place * limits_.sges], header.sge_count, to.sges.begin());
+  if (unpolled_ != nullptr) unpolled_->fetch_add(1, std::memory_order_acq_rel);
   head_.store(head + 1, std::memory_order_release);
   if (size() < limit_) {
     limit_ = 0;

@@ -40,8 +40,9 @@ class LimitSink {
 class ReceiveQueue {
  public:
   struct Limits {
-    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two
+    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two, unless is_exact
     std::uint32_t sges = 0;           ///< per work request, at most kMaxSges
+    bool is_exact = false;            ///< there is room for so many work requests and no more, also for none
   };
 
   /// `memory` is where its rings are; null: on the heap.
@@ -51,7 +52,14 @@ class ReceiveQueue {
 
   // --- Producer ---
 
-  bool is_full() const { return prepared_ - head_.load(std::memory_order_acquire) >= limits_.work_requests; }
+  bool is_full() const {
+    const std::uint32_t unpolled = unpolled_ != nullptr ? unpolled_->load(std::memory_order_acquire) : 0;
+    return prepared_ - head_.load(std::memory_order_acquire) + unpolled >= limits_.work_requests;
+  }
+
+  /// From now on a work request that was taken still holds its room, and is counted in `unpolled`, which
+  /// outlives this, until its owner takes it out there. Before the first post.
+  void count_taken_in(std::atomic<std::uint32_t>& unpolled) { unpolled_ = &unpolled; }
 
   /// Copies a work request into the ring; visible to the consumer with publish(). The caller has checked
   /// is_full() and the number of elements; `length` is the sum of theirs.
@@ -106,6 +114,7 @@ class ReceiveQueue {
   std::uint32_t prepared_ = 0;  // producer's own
   std::uint32_t limit_ = 0;     // consumer's own, as is the sink
   LimitSink* limit_sink_ = nullptr;
+  std::atomic<std::uint32_t>* unpolled_ = nullptr;
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};
 };

@@ -34,8 +34,30 @@ constexpr CompletionOpcode completion_opcode(SendOperation operation) {
 
 }  // namespace
 
-void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
+SendOutcome local_protection_error(DmaStatus status) {
+  SendOutcome outcome{.status = CompletionStatus::kLocalProtectionError};
+  switch (status) {
+    case DmaStatus::kInvalidKey:
+    case DmaStatus::kWrongPd:
+      outcome.detail = FailureDetail::kUnknownKey;
+      break;
+    case DmaStatus::kOutOfBounds:
+      outcome.detail = FailureDetail::kOutOfBounds;
+      break;
+    case DmaStatus::kNoAccess:
+      outcome.detail = FailureDetail::kNoRight;
+      break;
+    case DmaStatus::kOk:
+    case DmaStatus::kNotPresent:
+      break;
+  }
+  return outcome;
+}
+
+void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConfig& config,
                    const QpDependencies& deps) {
+  const SendWqe& wqe = deps.send_queue.at(place);
+  const CompletionStatus status = outcome.status;
   const bool is_success = status == CompletionStatus::kSuccess;
   if (is_success && is_send(wqe.request.operation)) deps.counters.add(Counter::kSendsCompleted);
   if (is_success && !wqe.request.signaled) return;
@@ -45,10 +67,12 @@ void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& 
   deps.send_completions->complete({.wr_id = wqe.request.wr_id,
                                    .status = status,
                                    .opcode = completion_opcode(wqe.request.operation),
+                                   .detail = outcome.detail,
                                    .solicited = !is_success,
                                    .byte_length = wqe.length,
                                    .qp_number = config.local_qp,
-                                   .source_qp = config.remote_qp});
+                                   .source_qp = config.remote_qp,
+                                   .place = place});
 }
 
 }  // namespace urnic::transport

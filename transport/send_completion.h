@@ -5,15 +5,25 @@
 
 #include "transport/completion.h"
 #include "transport/dependencies.h"
+#include "transport/dma.h"
 #include "transport/qp_config.h"
 #include "transport/send_queue.h"
 
 namespace urnic::transport {
 
-/// Reports a work request of this queue pair, of any service. Failures are reported whether or not the
-/// program wants a completion for success; flushed ones are a consequence and no error to count. The work
-/// request stays in the queue.
-void complete_send(const SendWqe& wqe, CompletionStatus status, const QpConfig& config,
+/// How a work request ended.
+struct SendOutcome {
+  CompletionStatus status = CompletionStatus::kSuccess;
+  FailureDetail detail = FailureDetail::kNone;
+};
+
+/// For memory that could not be used as the work request says.
+SendOutcome local_protection_error(DmaStatus status);
+
+/// Reports the work request at `place` of the send queue, of any service. Failures are reported whether or
+/// not the program wants a completion for success; flushed ones are a consequence and no error to count. The
+/// work request stays in the queue.
+void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConfig& config,
                    const QpDependencies& deps);
 
 }  // namespace urnic::transport

@@ -9,15 +9,14 @@
 namespace urnic::transport {
 
 SendQueue::SendQueue(Limits limits, QueueMemory* memory)
-    : limits_{.work_requests = std::bit_ceil(std::max(limits.work_requests, 1u)),
-              .sges = limits.sges,
-              .inline_bytes = limits.inline_bytes,
-              .kept_bytes = limits.kept_bytes},
-      mask_(limits_.work_requests - 1),
-      wqes_(limits_.work_requests, QueueKind::kSend, memory),
+    : limits_(limits),
+      mask_(std::bit_ceil(std::max(limits.work_requests, 1u)) - 1),
+      wqes_(places(), QueueKind::kSend, memory),
       // One element more than requested, so that the address of an empty place may be taken.
-      sges_(std::size_t{limits_.work_requests} * limits_.sges + 1, QueueKind::kSend, memory),
-      data_(limits_.work_requests * data_bytes() + 1, QueueKind::kSend, memory) {}
+      sges_(places() * limits_.sges + 1, QueueKind::kSend, memory),
+      data_(places() * data_bytes() + 1, QueueKind::kSend, memory) {
+  if (!limits.is_exact) limits_.work_requests = mask_ + 1;
+}
 
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);

@@ -34,12 +34,13 @@ struct SendWqe {
 class SendQueue {
  public:
   struct Limits {
-    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two
+    std::uint32_t work_requests = 0;  ///< capacity; rounded up to a power of two, unless is_exact
     std::uint32_t sges = 0;           ///< per work request
     std::uint32_t inline_bytes = 0;   ///< per work request
     /// Room of each work request for a message that is to be kept (place_to_keep()); 0: none ever is. Costs
     /// address space at once, and memory only as it is used.
     std::uint32_t kept_bytes = 0;
+    bool is_exact = false;  ///< there is room for so many work requests and no more, also for none
   };
 
   /// `memory` is where its rings are; null: on the heap.
@@ -50,7 +51,13 @@ class SendQueue {
 
   // --- Producer ---
 
-  bool is_full() const { return prepared_ - head_.load(std::memory_order_acquire) >= limits_.work_requests; }
+  bool is_full() const {
+    return prepared_ - room_end_->load(std::memory_order_acquire) >= limits_.work_requests;
+  }
+
+  /// From now on room comes back where `end` says, a position that follows the consumer's and outlives this;
+  /// otherwise it is the consumer's own. Before the first post.
+  void take_room_from(const std::atomic<std::uint32_t>& end) { room_end_ = &end; }
 
   /// Copies a work request into the ring; it becomes visible to the consumer with publish(). The caller has
   /// checked is_full(), the number of elements and that their lengths add up to `length`.
@@ -104,6 +111,7 @@ class SendQueue {
   void clear();
 
  private:
+  std::size_t places() const { return std::size_t{mask_} + 1; }
   std::size_t data_bytes() const { return std::max(limits_.inline_bytes, limits_.kept_bytes); }
   std::size_t data_at(std::uint32_t position) const { return (position & mask_) * data_bytes(); }
 
@@ -115,6 +123,7 @@ class SendQueue {
   std::uint32_t prepared_ = 0;  // producer's own
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};
+  const std::atomic<std::uint32_t>* room_end_ = &head_;
 };
 
 }  // namespace urnic::transport

@@ -27,7 +27,9 @@ WrittenPacket UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
   wire::TailCrc tail;
-  if (!read(out.subspan(header_size, size), &tail)) return fail(CompletionStatus::kLocalProtectionError);
+  if (const DmaStatus status = read(out.subspan(header_size, size), &tail); status != DmaStatus::kOk) {
+    return fail(local_protection_error(status));
+  }
   const std::uint8_t padding = wire::pad_bytes(size);
   wire::write_padding(out.subspan(header_size + size, padding), tail);
 
@@ -42,47 +44,49 @@ WrittenPacket UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size
 
   next_psn_ = next_psn_ + 1;
   sent_bytes_ += size;
-  if (info.ends_message()) retire(CompletionStatus::kSuccess);
+  if (info.ends_message()) retire({.status = CompletionStatus::kSuccess});
   return {.size = header_size + size + padding, .tail = tail};
 }
 
 WrittenPacket UnreliableSendQueue::send_bare(std::span<std::byte> out) {
   const std::uint32_t size = current().length;
-  if (!read(out.first(size), nullptr)) return fail(CompletionStatus::kLocalProtectionError);
-  retire(CompletionStatus::kSuccess);
+  if (const DmaStatus status = read(out.first(size), nullptr); status != DmaStatus::kOk) {
+    return fail(local_protection_error(status));
+  }
+  retire({.status = CompletionStatus::kSuccess});
   return {.size = size};
 }
 
 // Copies the message's bytes that come next into `to`.
-bool UnreliableSendQueue::read(std::span<std::byte> to, wire::TailCrc* tail) const {
+DmaStatus UnreliableSendQueue::read(std::span<std::byte> to, wire::TailCrc* tail) const {
   const SendQueue& queue = deps_.send_queue;
   if (current().is_inline) {
     const auto from = queue.inline_data(queue.head()).subspan(sent_bytes_, to.size());
     std::copy(from.begin(), from.end(), to.begin());
-    return true;
+    return DmaStatus::kOk;
   }
-  if (current().keep_was_tried) return false;
-  return gather(deps_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to, tail) == DmaStatus::kOk;
+  if (current().keep_was_tried) return DmaStatus::kNotPresent;
+  return gather(deps_.dma, config_.pd, queue.sges(queue.head()), sent_bytes_, to, tail);
 }
 
 void UnreliableSendQueue::do_local_work() {
   const CompletionStatus status =
       transport::do_local_work(deps_.dma, memory_user(config_), current().request);
   if (status == CompletionStatus::kSuccess) {
-    retire(status);
+    retire({.status = status});
   } else {
     fail(status);
   }
 }
 
-WrittenPacket UnreliableSendQueue::fail(CompletionStatus status) {
-  if (deps_.observer != nullptr && status == CompletionStatus::kLocalProtectionError) {
+WrittenPacket UnreliableSendQueue::fail(const SendOutcome& failure) {
+  if (deps_.observer != nullptr && failure.status == CompletionStatus::kLocalProtectionError) {
     const SendQueue& queue = deps_.send_queue;
     deps_.observer->on_local_fault(
         {.elements = queue.sges(queue.head()), .pd = config_.pd, .is_write = false});
   }
   has_failed_ = true;
-  retire(status);
+  retire(failure);
   return {};
 }
 
@@ -100,11 +104,11 @@ void UnreliableSendQueue::keep_unsent() {
 }
 
 void UnreliableSendQueue::flush() {
-  while (!deps_.send_queue.is_empty()) retire(CompletionStatus::kWorkRequestFlushed);
+  while (!deps_.send_queue.is_empty()) retire({.status = CompletionStatus::kWorkRequestFlushed});
 }
 
-void UnreliableSendQueue::retire(CompletionStatus status) {
-  complete_send(current(), status, config_, deps_);
+void UnreliableSendQueue::retire(const SendOutcome& outcome) {
+  complete_send(deps_.send_queue.head(), outcome, config_, deps_);
   sent_bytes_ = 0;
   deps_.send_queue.pop();
 }

@@ -10,6 +10,7 @@
 #include "transport/completion.h"
 #include "transport/dependencies.h"
 #include "transport/qp_config.h"
+#include "transport/send_completion.h"
 #include "transport/wire/packet.h"
 #include "transport/written_packet.h"
 
@@ -57,7 +58,7 @@ class UnreliableSendQueue {
   void do_local_work();
 
   /// Completes it with this error. Returns the packet of 0 bytes that is not sent.
-  WrittenPacket fail(CompletionStatus status);
+  WrittenPacket fail(CompletionStatus status) { return fail(SendOutcome{.status = status}); }
 
   /// Copies what is posted and not sent into the ring, as far as it fits there
   /// (SendQueue::Limits::kept_bytes): it is then sent as it is now, whatever happens to the program's memory.
@@ -68,8 +69,9 @@ class UnreliableSendQueue {
   void flush();
 
  private:
-  bool read(std::span<std::byte> to, wire::TailCrc* tail) const;
-  void retire(CompletionStatus status);
+  WrittenPacket fail(const SendOutcome& failure);
+  DmaStatus read(std::span<std::byte> to, wire::TailCrc* tail) const;
+  void retire(const SendOutcome& outcome);
 
   const QpDependencies& deps_;
   const QpConfig& config_;

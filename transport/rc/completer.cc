@@ -71,7 +71,7 @@ void Completer::on_rnr_nak(std::uint8_t timer_code, Time now, bool passes_read) 
   deps_.counters.add(Counter::kRnrNakReceived);
   if (!retry_.try_again_after_rnr(timer_code, now)) {
     deps_.counters.add(Counter::kRnrNakRetryExceeded);
-    head_error_ = CompletionStatus::kRnrRetryExceeded;
+    head_error_ = {.status = CompletionStatus::kRnrRetryExceeded};
     return;
   }
   // After the wait the peer may report a new gap in what is sent then.
@@ -88,7 +88,7 @@ void Completer::on_nak(std::uint8_t syndrome, Time now) {
     return recover(Loss::kRequest, Counter::kPacketSequenceError);
   }
   deps_.counters.add(Counter::kReceivedErrorNak);
-  head_error_ = status_of(*reason);
+  head_error_ = {.status = status_of(*reason)};
 }
 
 // A NAK that also says which packets the peer holds. The peer sends one for each packet that comes after the
@@ -128,19 +128,19 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
   const std::uint32_t offset = index * bytes(config_.path_mtu);
   if (!is_expected_response(packet, index, offset)) {
     deps_.counters.add(Counter::kBadResponse);
-    head_error_ = CompletionStatus::kBadResponse;
+    head_error_ = {.status = CompletionStatus::kBadResponse};
     return;
   }
-  if (!take_response(packet, offset)) {
+  if (const DmaStatus status = take_response(packet, offset); status != DmaStatus::kOk) {
     if (deps_.observer != nullptr) {
       const auto elements = deps_.send_queue.sges(deps_.send_queue.head());
       deps_.observer->on_local_fault({.elements = elements, .pd = config_.pd, .is_write = true});
     }
-    head_error_ = CompletionStatus::kLocalProtectionError;
+    head_error_ = local_protection_error(status);
     return;
   }
   if (index + 1 == wqe.packet_count) {
-    complete_head(CompletionStatus::kSuccess);
+    complete_head({.status = CompletionStatus::kSuccess});
   } else {
     window_.acknowledge_part(psn + 1);
   }
@@ -203,7 +203,7 @@ bool Completer::acknowledge_whole_or_part(Psn psn) {
     if (distance(window_.head_last_psn(), psn) < 0) {
       window_.acknowledge_part(psn + 1);
     } else {
-      complete_head(CompletionStatus::kSuccess);
+      complete_head({.status = CompletionStatus::kSuccess});
     }
   }
   return true;
@@ -221,9 +221,13 @@ void Completer::recover(Loss loss, Counter reason) {
 // Counts the reason and a retry; false, with the oldest work request failed, when there is none left.
 bool Completer::use_retry(Counter reason) {
   deps_.counters.add(reason);
-  if (retry_.try_again()) return true;
+  return has_another_try(retry_.try_again());
+}
+
+bool Completer::has_another_try(bool has_one) {
+  if (has_one) return true;
   deps_.counters.add(Counter::kRetryExceeded);
-  head_error_ = CompletionStatus::kRetryExceeded;
+  head_error_ = {.status = CompletionStatus::kRetryExceeded};
   return false;
 }
 
@@ -232,11 +236,12 @@ bool Completer::on_timeout(Time now) {
     retry_.end_receiver_wait(now);
     return false;
   }
-  if (!retry_.is_overdue(now)) return false;
+  if (!retry_.is_overdue(now) || retry_.wait_on(now)) return false;
   deps_.events.on_loss();
   pacer_.on_timeout(now);
   if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
-  if (!use_retry(Counter::kLocalAckTimeout)) return true;
+  deps_.counters.add(Counter::kLocalAckTimeout);
+  if (!has_another_try(retry_.try_again_after_timeout())) return true;
   window_.recovery().on_loss(Loss::kUnknown, in_flight());
   go_back();
   retry_.begin_probe();
@@ -260,23 +265,48 @@ void Completer::made_progress(Time now) {
 }
 
 // Data of a READ, or what an atomic found: a number in host order (fact 55).
-bool Completer::take_response(const wire::Packet& packet, std::uint32_t offset) {
+DmaStatus Completer::take_response(const wire::Packet& packet, std::uint32_t offset) {
   const auto elements = deps_.send_queue.sges(deps_.send_queue.head());
   const bool is_number = is_atomic(window_.head().request.operation);
   const auto number = std::as_bytes(std::span(&packet.atomic_original, 1));
-  return scatter(deps_.dma, config_.pd, elements, offset, is_number ? number : packet.payload) ==
-         DmaStatus::kOk;
+  return scatter(deps_.dma, config_.pd, elements, offset, is_number ? number : packet.payload);
 }
 
-void Completer::complete_head(CompletionStatus status) {
-  complete_send(window_.head(), status, config_, deps_);
+void Completer::complete_head(const SendOutcome& outcome) {
+  if (config_.names_oldest_failure) [[unlikely]] {
+    complete_unheard(outcome);
+  } else {
+    complete_send(deps_.send_queue.head(), outcome, config_, deps_);
+  }
   window_.retire_head();
 }
 
-void Completer::flush() {
+// Requests without a completion of their own may have succeeded before the one that fails now.
+void Completer::complete_unheard(SendOutcome outcome) {
+  const SendQueue& queue = deps_.send_queue;
+  const std::uint32_t end = queue.head() + 1;
+  if (outcome.status == CompletionStatus::kSuccess) {
+    complete_send(queue.head(), outcome, config_, deps_);
+    if (queue.at(queue.head()).request.signaled) heard_end_ = end;
+    return;
+  }
+  for (; heard_end_ != end; ++heard_end_) {
+    complete_send(heard_end_, outcome, config_, deps_);
+    outcome = {.status = CompletionStatus::kWorkRequestFlushed};
+  }
+}
+
+void Completer::flush(bool has_failed) {
   SendQueue& queue = deps_.send_queue;
+  SendOutcome outcome{.status = CompletionStatus::kWorkRequestFlushed};
+  if (!has_failed) outcome.detail = FailureDetail::kFirstFlushed;
   for (; !queue.is_empty(); queue.pop()) {
-    complete_send(queue.at(queue.head()), CompletionStatus::kWorkRequestFlushed, config_, deps_);
+    if (config_.names_oldest_failure) {
+      complete_unheard(outcome);
+    } else {
+      complete_send(queue.head(), outcome, config_, deps_);
+    }
+    outcome.detail = FailureDetail::kNone;
   }
 }
 

@@ -16,6 +16,7 @@
 #include "transport/rc/recovery/loss_recovery.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
+#include "transport/send_completion.h"
 #include "transport/wire/packet.h"
 
 namespace urnic::transport {
@@ -26,7 +27,10 @@ class Completer {
             Credits& credits, congestion::Pacer& pacer)
       : deps_(deps), config_(config), window_(window), retry_(retry), credits_(credits), pacer_(pacer) {}
 
-  void start() { credits_.start(); }
+  void start() {
+    credits_.start();
+    heard_end_ = deps_.send_queue.head();
+  }
 
   /// An acknowledgement, NAK or response from the peer.
   void on_packet(const wire::Packet& packet, Time now);
@@ -34,13 +38,14 @@ class Completer {
   bool on_timeout(Time now);
 
   /// The oldest work request has failed for this reason; the endpoint is to complete it so and to stop.
-  std::optional<CompletionStatus> head_error() const { return head_error_; }
+  std::optional<SendOutcome> head_error() const { return head_error_; }
   void clear_error() { head_error_.reset(); }
 
   /// Completes the oldest work request and removes it.
-  void complete_head(CompletionStatus status);
-  /// Completes everything in the queue as flushed. The window is not in use any more.
-  void flush();
+  void complete_head(const SendOutcome& outcome);
+  /// Completes everything in the queue as flushed, after a failure or without one. The window is not in use
+  /// any more.
+  void flush(bool has_failed);
 
  private:
   void on_acknowledge(const wire::Packet& packet, Time now);
@@ -54,10 +59,12 @@ class Completer {
   void acknowledge_executed();
   void recover(Loss loss, Counter reason);
   bool use_retry(Counter reason);
+  bool has_another_try(bool has_one);
   bool go_back();
   InFlight in_flight() const { return {.oldest = window_.oldest(), .end = window_.sent_end()}; }
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
-  bool take_response(const wire::Packet& packet, std::uint32_t offset);
+  void complete_unheard(SendOutcome outcome);
+  DmaStatus take_response(const wire::Packet& packet, std::uint32_t offset);
   void made_progress(Time now);
 
   const QpDependencies& deps_;
@@ -68,7 +75,8 @@ class Completer {
   congestion::Pacer& pacer_;
   /// How far from the oldest PSN the responses came that cannot be taken, since the last progress.
   std::uint32_t furthest_response_ = 0;
-  std::optional<CompletionStatus> head_error_;
+  std::uint32_t heard_end_ = 0;  ///< end of what completions have told, with QpConfig::names_oldest_failure
+  std::optional<SendOutcome> head_error_;
 };
 
 }  // namespace urnic::transport

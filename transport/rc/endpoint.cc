@@ -3,6 +3,7 @@
 #include "transport/rc/endpoint.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace urnic::transport {
 
@@ -28,6 +29,7 @@ RcEndpoint::RcEndpoint(const QpDependencies& dependencies)
 
 void RcEndpoint::reset() {
   lifecycle_.reset();
+  has_failed_ = false;
   retry_ = {};
   pacer_.start(nullptr);
   requester_.clear_error();
@@ -134,7 +136,7 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
   fail_if_needed();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
-  if (responder_.has_failed() && !responder_.has_pending_response()) to_error();
+  if (responder_.has_failed() && !responder_.has_pending_response()) fail();
   return packet.size == 0 && state() == QpState::kError ? poll_transmit(out, now) : packet;
 }
 
@@ -142,8 +144,8 @@ WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
 void RcEndpoint::do_local_work() {
   while (requester_.is_at_local_work()) {
     const CompletionStatus status = requester_.do_local_work();
-    completer_.complete_head(status);
-    if (status != CompletionStatus::kSuccess) return to_error();
+    completer_.complete_head({.status = status});
+    if (status != CompletionStatus::kSuccess) return fail();
   }
 }
 
@@ -165,7 +167,7 @@ SendProgress RcEndpoint::send_progress() const {
 }
 
 void RcEndpoint::flush() {
-  completer_.flush();
+  completer_.flush(std::exchange(has_failed_, true));
   responder_.flush();
   lifecycle_.report(QpEvent::kLastWqeReached);
 }
@@ -174,6 +176,11 @@ void RcEndpoint::fail_if_needed() {
   const auto error = completer_.head_error() ? completer_.head_error() : requester_.head_error();
   if (!error || state() == QpState::kError) return;
   completer_.complete_head(*error);
+  fail();
+}
+
+void RcEndpoint::fail() {
+  has_failed_ = true;
   to_error();
 }
 

@@ -67,10 +67,12 @@ class RcEndpoint final : public Endpoint {
   void do_local_work();
   void flush();
   void fail_if_needed();
+  void fail();
 
   const QpDependencies deps_;
   QpLifecycle lifecycle_{deps_};
   bool responder_is_next_ = true;
+  bool has_failed_ = false;  // rather than been put in ERR, or has flushed since
   SendWindow window_;
   Retry retry_;
   Credits credits_;

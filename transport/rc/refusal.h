@@ -37,6 +37,9 @@ inline constexpr Refusal kTooManyRequests{.nak = Nak::kInvalidRequest,
                                           .reason = RefusalReason::kTooManyReads};
 inline constexpr Refusal kReceiveTooSmall{.nak = Nak::kInvalidRequest,
                                           .reason = RefusalReason::kReceiveTooSmall};
+/// As Linux' rdma_rxe answers the same.
+inline constexpr Refusal kReceiveOverrun{.nak = Nak::kRemoteOperationalError,
+                                         .reason = RefusalReason::kReceiveTooSmall};
 inline constexpr Refusal kReceiveMemory{.nak = Nak::kRemoteOperationalError,
                                         .reason = RefusalReason::kReceiveMemory};
 

@@ -143,7 +143,7 @@ WrittenPacket Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out
 }
 
 WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> out) {
-  if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
+  if (wqe.length != kAtomicBytes) return fail_head({.status = CompletionStatus::kLocalLengthError});
   const bool is_swap = wqe.request.operation == SendOperation::kCompareSwap;
   wire::Packet packet = packet_for(wqe, is_swap ? Opcode::kRcCompareSwap : Opcode::kRcFetchAdd);
   packet.atomic = {.address = wqe.request.remote_address,
@@ -154,10 +154,11 @@ WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> ou
 }
 
 WrittenPacket Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
-  if (wqe.length != kAtomicBytes) return fail_head(CompletionStatus::kLocalLengthError);
+  if (wqe.length != kAtomicBytes) return fail_head({.status = CompletionStatus::kLocalLengthError});
   const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
-  if (!read(wqe, 0, out.subspan(header_size, kAtomicBytes), nullptr)) return fail_memory();
+  const DmaStatus status = read(wqe, 0, out.subspan(header_size, kAtomicBytes), nullptr);
+  if (status != DmaStatus::kOk) return fail_memory(status);
   return {.size = wire::emit_headers(packet, out) + kAtomicBytes};
 }
 
@@ -173,7 +174,8 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   const std::uint8_t padding = wire::pad_bytes(size);
   const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
   wire::TailCrc tail;
-  if (!read(wqe, offset, out.subspan(header_size, size), &tail)) return fail_memory();
+  const DmaStatus status = read(wqe, offset, out.subspan(header_size, size), &tail);
+  if (status != DmaStatus::kOk) return fail_memory(status);
   wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
@@ -194,28 +196,29 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
 }
 
 // Copies the message's bytes from `offset` on into `to`.
-bool Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail) {
+DmaStatus Requester::read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to,
+                          wire::TailCrc* tail) {
   const std::uint32_t position = window_.current_position();
   if (wqe.is_inline) {
     const auto from = deps_.send_queue.inline_data(position).subspan(offset, to.size());
     std::copy(from.begin(), from.end(), to.begin());
-    return true;
+    return DmaStatus::kOk;
   }
-  return gather(deps_.dma, config_.pd, deps_.send_queue.sges(position), offset, to, tail) == DmaStatus::kOk;
+  return gather(deps_.dma, config_.pd, deps_.send_queue.sges(position), offset, to, tail);
 }
 
 // The work requests before this one complete first; then it is the oldest and fails. Nothing is sent.
-WrittenPacket Requester::fail_head(CompletionStatus status) {
-  if (window_.current_is_head()) head_error_ = status;
+WrittenPacket Requester::fail_head(const SendOutcome& failure) {
+  if (window_.current_is_head()) head_error_ = failure;
   return {};
 }
 
-WrittenPacket Requester::fail_memory() {
+WrittenPacket Requester::fail_memory(DmaStatus status) {
   if (deps_.observer != nullptr && window_.current_is_head()) {
     deps_.observer->on_local_fault(
         {.elements = deps_.send_queue.sges(window_.current_position()), .pd = config_.pd, .is_write = false});
   }
-  return fail_head(CompletionStatus::kLocalProtectionError);
+  return fail_head(local_protection_error(status));
 }
 
 bool Requester::is_at_local_work() {

@@ -15,6 +15,7 @@
 #include "transport/rc/credits.h"
 #include "transport/rc/retry.h"
 #include "transport/rc/send_window.h"
+#include "transport/send_completion.h"
 #include "transport/wire/packet.h"
 #include "transport/written_packet.h"
 
@@ -49,7 +50,7 @@ class Requester {
   CompletionStatus do_local_work();
 
   /// The oldest work request cannot be sent, for this reason: its memory is not what it says.
-  std::optional<CompletionStatus> head_error() const { return head_error_; }
+  std::optional<SendOutcome> head_error() const { return head_error_; }
   void clear_error() { head_error_.reset(); }
 
  private:
@@ -57,8 +58,8 @@ class Requester {
   WrittenPacket wait(Time now);
   bool may_send(const SendWqe& wqe) const;
   bool may_ask(const SendWqe& wqe) const;
-  WrittenPacket fail_head(CompletionStatus status);
-  WrittenPacket fail_memory();
+  WrittenPacket fail_head(const SendOutcome& failure);
+  WrittenPacket fail_memory(DmaStatus status);
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
   WrittenPacket emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now);
   WrittenPacket emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
@@ -66,7 +67,7 @@ class Requester {
   WrittenPacket emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
   WrittenPacket emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
   WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now);
-  bool read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail);
+  DmaStatus read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail);
 
   const QpDependencies& deps_;
   const QpConfig& config_;
@@ -77,7 +78,7 @@ class Requester {
   bool is_draining_ = false;
   std::uint32_t window_packets_ = 0;  // the most in flight, now
   std::uint32_t packets_since_ack_request_ = 0;
-  std::optional<CompletionStatus> head_error_;
+  std::optional<SendOutcome> head_error_;
 };
 
 }  // namespace urnic::transport

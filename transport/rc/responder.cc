@@ -189,6 +189,9 @@ std::optional<Refusal> Responder::execute_send(const Packet& packet) {
     received_bytes_ = 0;
   }
   if (packet.payload.size() > receive_.length - received_bytes_) {
+    if (config_.is_long_send_operational) {
+      return fail_receive(CompletionStatus::kLocalQpOperationError, refusal::kReceiveOverrun, packet);
+    }
     return fail_receive(CompletionStatus::kLocalLengthError, refusal::kReceiveTooSmall, packet);
   }
   if (scatter(deps_.dma, receiver_.pd, receive_.elements(), received_bytes_, packet.payload) !=

@@ -75,7 +75,10 @@ std::optional<Refusal> Responder::check_access(const Packet& packet) const {
   }
   const Rkey rkey = has_atomic_eth ? packet.atomic.rkey : packet.reth.rkey;
   const std::uint64_t address = has_atomic_eth ? packet.atomic.address : packet.reth.address;
-  const std::uint32_t length = has_atomic_eth ? kAtomicBytes : packet.reth.length;
+  const bool is_by_packet = config_.checks_writes_by_packet && operation == Operation::kWrite;
+  const std::uint32_t announced =
+      is_by_packet ? static_cast<std::uint32_t>(packet.payload.size()) : packet.reth.length;
+  const std::uint32_t length = has_atomic_eth ? kAtomicBytes : announced;
   const bool is_atomic = has_atomic_eth || operation == Operation::kAtomicWrite;
 
   if (length == 0) return std::nullopt;

@@ -33,6 +33,7 @@ class Retry {
   /// retries are counted from here.
   void on_sign_of_life(Time now) {
     retries_left_ = retry_count_;
+    begin_schedule();
     restart(now);
   }
 
@@ -53,6 +54,10 @@ class Retry {
   /// Uses up one retry after a timeout or a sequence error; false when there is none left. Then
   /// as wait_from_next_sent().
   [[nodiscard]] bool try_again();
+  /// The same after an ACK timeout, which may have its place in a schedule.
+  [[nodiscard]] bool try_again_after_timeout();
+  /// Whether the schedule says to wait on after this timeout, and to send nothing; then it does.
+  bool wait_on(Time now);
   /// Uses up one RNR retry and waits as the timer code says; false when there is none left.
   [[nodiscard]] bool try_again_after_rnr(std::uint8_t timer_code, Time now);
   /// The receiver refuses a copy of what it refused already: uses up no retry. While the time that it first
@@ -85,7 +90,16 @@ class Retry {
     return waits_since_ == kNever || timeout_ == Duration::zero() ? kNever : waits_since_ + timeout_;
   }
 
+  void begin_schedule() {
+    if (timeouts_ == 0) return;
+    timeouts_ = 0;
+    timeout_ = schedule_->waits.front();
+  }
+
   Duration timeout_{0};  // zero: never
+  const RetrySchedule* schedule_ = nullptr;
+  std::uint8_t timeouts_ = 0;  // of the schedule, since the last progress
+  bool is_endless_ = false;
   std::uint8_t retry_count_ = 0;
   std::uint8_t rnr_retry_ = 0;
   std::uint8_t retries_left_ = 0;

@@ -23,6 +23,8 @@ class RcCompleterNak : public RcTest {
   }
 };
 
+class RcNamedFailure : public RcTest {};
+
 TEST_F(RcCompleterNak, GoesBackToThePsnOfASequenceNak) {
   post({send_wr(1, 10), send_wr(2, 11), send_wr(3, 12)});
   sent();
@@ -270,6 +272,26 @@ TEST_P(RcCompleterFatalNak, DoesNotCompleteAReadThatItPassedOver) {
   for (const Completion& completion : send_completions()) {
     EXPECT_FALSE(completion.wr_id == 1 && completion.status == CompletionStatus::kSuccess);
   }
+}
+
+// As irdma reports it: all requests without a completion get one now, and the oldest names the reason.
+TEST_F(RcNamedFailure, IsTheOldestRequestWithoutACompletion) {
+  config_.names_oldest_failure = true;
+  connect();
+  post({send_wr(1, 10), send_wr(2, 10).unsignaled(), send_wr(3, 10).unsignaled(), send_wr(4, 10),
+        send_wr(5, 10).unsignaled()});
+  peer_sends({ack(Psn(202), 3), nak(Nak::kRemoteAccess, Psn(203), 3)});
+  EXPECT_THAT(send_completions(),
+              ElementsAre(Succeeded(1), Completed(2, CompletionStatus::kRemoteAccessError), Flushed(3),
+                          Flushed(4), Flushed(5)));
+}
+
+TEST_F(RcNamedFailure, IsTheRequestThatFailedOtherwise) {
+  connect();
+  post({send_wr(1, 10).unsignaled(), send_wr(2, 10), send_wr(3, 10).unsignaled()});
+  peer_sends({ack(Psn(200), 1), nak(Nak::kRemoteAccess, Psn(201), 1)});
+  EXPECT_THAT(send_completions(),
+              ElementsAre(Completed(2, CompletionStatus::kRemoteAccessError), Flushed(3)));
 }
 
 }  // namespace

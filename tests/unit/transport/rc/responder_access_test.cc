@@ -150,6 +150,19 @@ TEST_F(RcResponderAccess, RefusesTheFirstPacketOfAWriteWhoseEndIsBeyondTheRegion
   EXPECT_TRUE(shared_memory_is_untouched());
 }
 
+// As ConnectX does: the packets that are inside the region are written.
+TEST_F(RcResponderAccess, WritesTheWholePacketsBeforeTheEndOfTheRegionWhereItIsToldTo) {
+  config_.checks_writes_by_packet = true;
+  connect();
+  const Bytes message = payload(2 * kMtu);
+  peer_sends(write_message(Psn(100), message, kMtu, end_of_region(kMtu + 10)));
+  expect_nak(Nak::kRemoteAccess, Psn(101));
+  const std::uint64_t start = kRegionBytes - kMtu - 10;
+  EXPECT_EQ(shared_memory(start, kMtu), slice(message, 0, kMtu));
+  EXPECT_EQ(shared_memory(start + kMtu, 10), pattern(kShared.address + start + kMtu, 10))
+      << "a packet that crosses the end is refused whole";
+}
+
 TEST_F(RcResponderAccess, RefusesAReadOneByteBeyondTheRegion) {
   connect();
   peer_sends(read_request(Psn(100), 3000, end_of_region(2999)));

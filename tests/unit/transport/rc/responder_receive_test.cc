@@ -150,6 +150,20 @@ TEST_F(RcResponderReceive, RefusesASendOneByteLongerThanTheReceive) {
   EXPECT_EQ(receive_memory(9, 100), pattern(kReceiveAddress + 9, 100));
 }
 
+// As rdma_rxe does (fact 33).
+class RcLongSend : public RcTest {};
+
+TEST_F(RcLongSend, IsRefusedByARemoteOperationalErrorWhereTheResponderIsToldTo) {
+  config_.is_long_send_operational = true;
+  connect();
+  post_receives({1, 2}, 9);
+  peer_sends(send_only(Psn(100), payload(10)));
+
+  EXPECT_THAT(sent(), ElementsAre(nak(Nak::kRemoteOperation, Psn(100), 0)));
+  EXPECT_THAT(receive_completions(),
+              ElementsAre(Completed(1, CompletionStatus::kLocalQpOperationError), Flushed(2)));
+}
+
 TEST_F(RcResponderReceive, RefusesALongSendWithThePacketThatDoesNotFit) {
   post_receives({1}, 1500);
   peer_sends(send_message(Psn(100), payload(3000), kMtu));

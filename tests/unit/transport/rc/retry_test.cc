@@ -17,6 +17,7 @@ class RcRetry : public RcTest {
   RcRetry() { config_.ack_timeout = 14; }
 
   static constexpr Duration kTimeout = ack_timeout(14);
+  RetrySchedule schedule_{.waits = {milliseconds(3), milliseconds(1), milliseconds(7)}, .count = 3};
 
   /// Passes `timeouts` deadlines and returns how many packets left with PSN 200.
   int transmissions_during(int timeouts) {
@@ -99,6 +100,61 @@ TEST_F(RcRetry, CountsFromWhenThePeerHadItsTurn) {
   EXPECT_THAT(sent(), IsEmpty());
   pass(nanoseconds(1));
   EXPECT_THAT(sent(), SizeIs(1));
+}
+
+// As some NICs do: waits of different lengths, whatever timeout and retry count are.
+TEST_F(RcRetry, FollowsASchedule) {
+  config_.retry_count = 0;
+  config_.retry_schedule = &schedule_;
+  connect();
+  post(send_wr(1, 10));
+  const auto first = sent();
+  for (const auto wait : {milliseconds(3), milliseconds(1)}) {
+    EXPECT_EQ(until_timeout(), wait);
+    pass_to_timeout();
+    EXPECT_EQ(sent(), first);
+  }
+  EXPECT_EQ(until_timeout(), milliseconds(7));
+  pass_to_timeout();
+  EXPECT_THAT(sent(), IsEmpty());
+  EXPECT_EQ(endpoint_.state(), QpState::kError);
+}
+
+TEST_F(RcRetry, BeginsTheScheduleAgainAfterAProgress) {
+  config_.retry_schedule = &schedule_;
+  connect();
+  post({send_wr(1, 10), send_wr(2, 10)});
+  sent();
+  pass_to_timeout();
+  EXPECT_EQ(until_timeout(), milliseconds(1));
+  peer_sends(ack(Psn(200), 1));
+  EXPECT_EQ(until_timeout(), milliseconds(3));
+}
+
+// A ConnectX-6 with a retry count of 0 was seen to do so.
+TEST_F(RcRetry, WaitsOnWithoutSendingWhereTheScheduleSaysSo) {
+  schedule_.sending = 1;
+  config_.retry_schedule = &schedule_;
+  connect();
+  post(send_wr(1, 10));
+  sent();
+  EXPECT_EQ(transmissions_during(1), 1);
+  EXPECT_EQ(until_timeout(), milliseconds(1));
+  EXPECT_EQ(transmissions_during(1), 0);
+  EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
+  EXPECT_EQ(until_timeout(), milliseconds(7));
+  EXPECT_EQ(transmissions_during(1), 0);
+  EXPECT_EQ(endpoint_.state(), QpState::kError);
+}
+
+TEST_F(RcRetry, RepeatsWithoutEndWhereSevenSaysSo) {
+  config_.retry_count = 7;
+  config_.has_endless_retries = true;
+  connect();
+  post(send_wr(1, 10));
+  sent();
+  EXPECT_EQ(transmissions_during(100), 100);
+  EXPECT_EQ(endpoint_.state(), QpState::kReadyToSend);
 }
 
 TEST_F(RcRetry, RunsNoTimerWhileNothingIsUnderWay) {
