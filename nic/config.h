@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "nic/personality/device_limits.h"
+#include "nic/personality/personality.h"
 #include "nic/port/medium.h"
 #include "nic/port/vlan.h"
 #include "transport/congestion/choice.h"
@@ -71,7 +73,9 @@ struct DeviceConfig {
   ProgressMode progress = ProgressMode::kHybrid;
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
-  bool explain = false;    ///< keep what explains failures; see Device::failures()
+  /// Which NIC it is like; lives longer than the device.
+  const Personality* personality = &personality_of(Column::kDefault);
+  bool explain = false;  ///< keep what explains failures; see Device::failures()
   /// With `explain`: also keep that a peer had to wait for a receive, once for each queue pair.
   bool tells_of_missing_receives = false;
 
@@ -107,29 +111,5 @@ constexpr transport::PathMtu max_path_mtu(const DeviceConfig& config, std::uint3
 constexpr transport::PathMtu usual_path_mtu(const DeviceConfig& config) {
   return max_path_mtu(config, config.usual_way_mtu);
 }
-
-/// What a device can do, for queries and for checking creation attributes.
-struct DeviceLimits {
-  static constexpr std::uint32_t kMaxQueuePairs = 16384;
-  static constexpr std::uint32_t kMaxWorkRequests = 16384;
-  static constexpr std::uint32_t kMaxSges = 32;
-  static constexpr std::uint32_t kMaxInlineBytes = 1024;
-  static constexpr std::uint32_t kMaxCompletionQueues = 16384;
-  static constexpr std::uint32_t kMaxCompletions = 1u << 22;
-  static constexpr std::uint16_t kMaxModeratedCompletions = 0xffff;
-  static constexpr std::uint16_t kMaxModerationPeriod = 0xffff;  ///< us
-  static constexpr std::uint32_t kMaxMemoryRegions = 1u << 18;
-  static constexpr std::uint32_t kMaxProtectionDomains = 32768;
-  static constexpr std::uint32_t kMaxAddressHandles = 32768;
-  static constexpr std::uint32_t kMaxSharedReceiveQueues = 16384;
-  static constexpr std::uint32_t kMaxGroupMembers = 8192;  ///< of all multicast groups together
-  static constexpr std::uint32_t kMaxFlows = 4096;         ///< flow rules
-  static constexpr std::uint32_t kMaxIndirectionTables = 4096;
-  static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
-  static constexpr std::uint32_t kMaxReadsInFlight = 128;          ///< per QP, each way; as rdma_rxe has
-  /// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and
-  /// a core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
-  static constexpr std::uint8_t kAckDelayCode = 12;
-};
 
 }  // namespace urnic::nic

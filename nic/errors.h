@@ -21,8 +21,8 @@ inline Error invalid(std::string message) {
 
 /// The same about a number that a limit of the device forbids. `limit` is the name that ibv_query_device has
 /// for it; `name` is the program's.
-inline Error beyond_limit(const char* name, std::uint32_t wanted, const char* limit, std::uint32_t least,
-                          std::uint32_t most) {
+inline Error beyond_limit(const char* name, std::uint64_t wanted, const char* limit, std::uint64_t least,
+                          std::uint64_t most) {
   return invalid(fmt::format("{} is {}, and this device takes {} to {} (ibv_query_device: {})", name, wanted,
                              least, most, limit));
 }

@@ -12,6 +12,7 @@
 #include "nic/engine/engine.h"
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
+#include "nic/personality/room.h"
 #include "nic/process/uncancelled_pause.h"
 #include "nic/raw/indirection_table.h"
 
@@ -32,8 +33,7 @@ Error no_memory() {
   return out_of("there is no memory for the queue");
 }
 
-Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
-  const QpCapabilities& wanted = attributes.capabilities;
+Result<void, Error> check_needs(const QpCreateAttributes& attributes) {
   if (attributes.type == QpType::kXrcTarget) {
     if (attributes.xrc_domain == nullptr) return failure(invalid("an XRC target needs an XRC domain"));
   } else if (attributes.pd == nullptr) {
@@ -55,32 +55,46 @@ Result<void, Error> check_limits(const QpCreateAttributes& attributes) {
   if (attributes.srq != nullptr && attributes.srq->attributes().xrc_domain != nullptr) {
     return failure(invalid("a shared receive queue of an XRC domain is for XRC targets"));
   }
-  const struct {
-    const char* name;
-    std::uint32_t wanted;
-    const char* limit;
-    std::uint32_t most;
-  } kLimits[] = {
-      {"cap.max_send_wr", wanted.max_send_wr, "max_qp_wr", DeviceLimits::kMaxWorkRequests},
-      {"cap.max_recv_wr", wanted.max_receive_wr, "max_qp_wr", DeviceLimits::kMaxWorkRequests},
-      {"cap.max_send_sge", wanted.max_send_sge, "max_sge", DeviceLimits::kMaxSges},
-      {"cap.max_recv_sge", wanted.max_receive_sge, "max_sge", DeviceLimits::kMaxSges},
-  };
-  for (const auto& one : kLimits) {
-    if (one.wanted > one.most) return failure(beyond_limit(one.name, one.wanted, one.limit, 0, one.most));
-  }
-  if (wanted.max_inline_data > DeviceLimits::kMaxInlineBytes) {
-    return failure(invalid(fmt::format(
-        "cap.max_inline_data is {}, and a work request has at most {} bytes inline: ask for less, and send "
-        "longer messages without IBV_SEND_INLINE",
-        wanted.max_inline_data, +DeviceLimits::kMaxInlineBytes)));
-  }
   return success();
 }
 
-Result<void, Error> check_capacity(std::uint32_t completions) {
-  if (completions > 0 && completions <= DeviceLimits::kMaxCompletions) return success();
-  return failure(beyond_limit("cqe", completions, "max_cqe", 1, DeviceLimits::kMaxCompletions));
+constexpr RoomService room_service_of(QpType type) {
+  switch (type) {
+    case QpType::kUd:
+      return RoomService::kDatagram;
+    case QpType::kXrcInitiator:
+    case QpType::kXrcTarget:
+      return RoomService::kXrc;
+    case QpType::kRawPacket:
+    case QpType::kRss:
+    case QpType::kWorkQueue:
+      return RoomService::kRaw;
+    case QpType::kRc:
+    case QpType::kUc:
+      break;
+  }
+  return RoomService::kConnected;
+}
+
+/// What the device grants of them, where it is like that NIC.
+Result<QpCapabilities, Error> granted(const Personality& nic, QpType type, const QpCapabilities& wanted) {
+  const auto sizes = granted_sizes(nic, room_service_of(type),
+                                   {.sends = wanted.max_send_wr,
+                                    .receives = wanted.max_receive_wr,
+                                    .send_sges = wanted.max_send_sge,
+                                    .receive_sges = wanted.max_receive_sge,
+                                    .inline_bytes = wanted.max_inline_data});
+  if (!sizes) return sizes.error();
+  return QpCapabilities{.max_send_wr = sizes.value().sends,
+                        .max_receive_wr = sizes.value().receives,
+                        .max_send_sge = sizes.value().send_sges,
+                        .max_receive_sge = sizes.value().receive_sges,
+                        .max_inline_data = sizes.value().inline_bytes};
+}
+
+Result<void, Error> check_capacity(std::uint32_t completions, const Personality& nic) {
+  if (completions > 0 && completions <= nic.max_cqe) return success();
+  return failure(beyond_limit("cqe", completions, "max_cqe", 1, nic.max_cqe));
 }
 
 /// Notes on all objects that a queue pair uses that they have one more user, or one less.
@@ -197,8 +211,9 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
                                                                   CompletionChannel* channel, void* context,
                                                                   const CompletionQueueOptions& options) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (auto checked = check_capacity(capacity); !checked) return failure(checked.error());
-  if (queue_count_.fetch_add(1) >= DeviceLimits::kMaxCompletionQueues) {
+  if (auto checked = check_capacity(capacity, *config_.personality); !checked)
+    return failure(checked.error());
+  if (queue_count_.fetch_add(1) >= config_.personality->max_cq) {
     queue_count_.fetch_sub(1);
     return failure(out_of("there are too many completion queues"));
   }
@@ -217,7 +232,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
 
 Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capacity) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (auto checked = check_capacity(capacity); !checked) return checked;
+  if (auto checked = check_capacity(capacity, *config_.personality); !checked) return checked;
   return queue.resize(capacity);
 }
 
@@ -239,7 +254,11 @@ Result<void, Error> Device::destroy_cq(std::unique_ptr<CompletionQueue>& queue) 
 
 Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttributes& attributes) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (auto checked = check_limits(attributes); !checked) return failure(checked.error());
+  if (auto checked = check_needs(attributes); !checked) return failure(checked.error());
+  const auto capabilities = granted(*config_.personality, attributes.type, attributes.capabilities);
+  if (!capabilities) return failure(capabilities.error());
+  QpCreateAttributes made = attributes;
+  made.capabilities = capabilities.value();
   if (config_.medium == Medium::kIp && is_for_frames(attributes.type)) {
     return failure(not_offered(
         "the port carries IP packets, and no Ethernet frames as raw packet queue pairs need them"));
@@ -249,13 +268,14 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   std::optional<transport::QpNumber> number;
   {
     const std::lock_guard guard(*engine_);
-    number = engine_->tables().queue_pairs.allocate();
+    const bool has_room = engine_->tables().queue_pairs.count() < config_.personality->max_qp;
+    if (has_room) number = engine_->tables().queue_pairs.allocate();
   }
   if (!number) return failure(out_of("there are too many queue pairs"));
   std::unique_ptr<QueuePair> qp;
   try {
     qp = std::make_unique<QueuePair>(*engine_, engine_->tables().memory, engine_->events(),
-                                     engine_->counters(), *number, attributes);
+                                     engine_->counters(), *number, made);
     const std::lock_guard guard(*engine_);
     engine_->pipeline().expect_queue_pairs(engine_->tables().queue_pairs.count());
   } catch (const std::bad_alloc&) {
@@ -266,6 +286,7 @@ Result<std::unique_ptr<QueuePair>, Error> Device::create_qp(const QpCreateAttrib
   count_users(attributes, +1);
   const std::lock_guard guard(*engine_);
   engine_->tables().queue_pairs.insert(*number, *qp);
+  if (qp->room() != nullptr) rooms_.add(*number, qp->room());
   return qp;
 }
 
@@ -278,6 +299,7 @@ void Device::destroy_qp(std::unique_ptr<QueuePair> qp) {
     engine_->flush_responses(*qp);
     send_last_requests(*engine_, *qp);
     const std::lock_guard guard(*engine_);
+    if (qp->room() != nullptr) rooms_.remove(qp->number());
     engine_->pipeline().enter_time_wait(*qp, clock_.now());
     engine_->take_only_from(qp->number(), std::nullopt);
   }

@@ -24,6 +24,7 @@
 #include "nic/path/gid_table.h"
 #include "nic/queues/completion_channel.h"
 #include "nic/queues/completion_queue.h"
+#include "nic/queues/polled_rooms.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/queues/shared_receive_queue.h"
 #include "nic/queues/srq_numbers.h"
@@ -185,6 +186,15 @@ class Device {
   /// The time on the clock of which CompletionTimes tell.
   transport::Time now() const { return clock_.now(); }
 
+  /// Of queues whose room comes back when the program polls; null unless the device is like such a NIC. To be
+  /// told of every completion that the program polls.
+  const PolledRooms* polled_rooms() const {
+    const Personality& nic = *config_.personality;
+    const bool is_polled =
+        nic.send_room == RoomReturn::kWhenPolled || nic.receive_room == RoomReturn::kWhenPolled;
+    return is_polled ? &rooms_ : nullptr;
+  }
+
   // --- Progress ---
 
   /// One round of the engine, unless another thread is in one: receive, timers, transmit, publish. Returns
@@ -257,7 +267,8 @@ class Device {
   std::atomic<std::uint32_t> queue_count_{0};  // completion queues
   std::atomic<std::uint32_t> srq_count_{0};
   std::atomic<std::uint32_t> table_count_{0};  // for RSS
-  SrqNumbers srq_numbers_;                     // under the engine lock
+  PolledRooms rooms_;
+  SrqNumbers srq_numbers_;  // under the engine lock
 };
 
 }  // namespace urnic::nic

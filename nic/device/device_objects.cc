@@ -12,6 +12,7 @@
 #include "nic/engine/engine.h"
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
+#include "nic/personality/room.h"
 
 namespace urnic::nic {
 
@@ -22,19 +23,14 @@ using transport::AddressHandleId;
 Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqCreateAttributes& attributes) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   if (attributes.pd == nullptr) return failure(invalid("a shared receive queue needs a protection domain"));
-  if (attributes.max_wr == 0 || attributes.max_wr > DeviceLimits::kMaxWorkRequests) {
-    return failure(
-        beyond_limit("attr.max_wr", attributes.max_wr, "max_srq_wr", 1, DeviceLimits::kMaxWorkRequests));
-  }
-  if (attributes.max_sge > DeviceLimits::kMaxSges) {
-    return failure(
-        beyond_limit("attr.max_sge", attributes.max_sge, "max_srq_sge", 0, DeviceLimits::kMaxSges));
-  }
+  const auto sizes = granted_shared_sizes(
+      *config_.personality, {.receives = attributes.max_wr, .receive_sges = attributes.max_sge});
+  if (!sizes) return failure(sizes.error());
   if ((attributes.xrc_domain == nullptr) != (attributes.completions == nullptr)) {
     return failure(
         invalid("a shared receive queue for XRC needs a domain and a completion queue, others neither"));
   }
-  if (srq_count_.fetch_add(1) >= DeviceLimits::kMaxSharedReceiveQueues) {
+  if (srq_count_.fetch_add(1) >= config_.personality->max_srq) {
     srq_count_.fetch_sub(1);
     return failure(out_of("there are too many shared receive queues"));
   }
@@ -43,9 +39,12 @@ Result<std::unique_ptr<SharedReceiveQueue>, Error> Device::create_srq(const SrqC
     const std::lock_guard guard(*engine_);
     number = srq_numbers_.take();
   }
+  SrqCreateAttributes made = attributes;
+  made.max_wr = sizes.value().receives;
+  made.max_sge = sizes.value().receive_sges;
   std::unique_ptr<SharedReceiveQueue> srq;
   try {
-    srq = std::make_unique<SharedReceiveQueue>(*engine_, number, attributes);
+    srq = std::make_unique<SharedReceiveQueue>(*engine_, number, made);
   } catch (const std::bad_alloc&) {
     const std::lock_guard guard(*engine_);
     srq_numbers_.give_back(number);
@@ -175,7 +174,14 @@ Result<void, Error> Device::attach_multicast(QueuePair& qp, const transport::wir
   }
   if (!is_multicast(group)) return failure(invalid("the GID names no multicast group"));
   const std::lock_guard guard(*engine_);
-  if (!engine_->tables().groups.has_room_for(group)) {
+  std::uint64_t others = 0;
+  bool is_member = false;
+  engine_->tables().groups.for_each(group, [&](const QueuePair& member) {
+    is_member = is_member || &member == &qp;
+    ++others;
+  });
+  const bool has_place = is_member || others < config_.personality->max_mcast_qp_attach;
+  if (!has_place || !engine_->tables().groups.has_room_for(group)) {
     return failure(out_of("the multicast groups have too many members"));
   }
   return engine_->tables().groups.attach(group, qp, clock_.now());

@@ -88,6 +88,9 @@ Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* 
                       .memory = static_cast<std::byte*>(memory),
                       .backing = backing};
   if (auto checked = check_region(region); !checked) return failure(checked.error());
+  if (length > config_.personality->max_mr_size) {
+    return failure(invalid("the memory region is longer than the device allows"));
+  }
   const std::lock_guard guard(*engine_);
   const auto key = engine_->tables().memory.add(region);
   if (!key) return failure(key.error());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nic/errors.h"
+#include "nic/personality/room.h"
 #include "nic/queues/post_run.h"
 
 namespace urnic::nic {
@@ -17,8 +18,13 @@ using transport::QueueKind;
 
 namespace {
 
-std::uint32_t granted_capacity(std::uint32_t wanted) {
-  return std::bit_ceil(std::max(wanted, 1u));
+/// Places of the ring.
+std::uint32_t places_for(std::uint32_t completions) {
+  return std::bit_ceil(std::max(completions, 1u));
+}
+
+std::uint32_t capacity_for(std::uint32_t wanted, const Personality& nic) {
+  return is_room_exact(nic) ? granted_completions(nic, wanted) : places_for(wanted);
 }
 
 transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
@@ -30,10 +36,10 @@ transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
 CompletionQueue::CompletionQueue(QueueEngine& engine, std::uint32_t capacity, CompletionChannel* channel,
                                  void* context, const CompletionQueueOptions& options)
     : engine_(engine),
-      capacity_(granted_capacity(capacity)),
-      mask_(capacity_ - 1),
-      ring_(capacity_, QueueKind::kCompletion, memory_of(options.pd)),
-      times_(options.has_times ? std::make_unique<CompletionTimes[]>(capacity_) : nullptr),
+      capacity_(capacity_for(capacity, *engine.config().personality)),
+      mask_(places_for(capacity_) - 1),
+      ring_(places_for(capacity_), QueueKind::kCompletion, memory_of(options.pd)),
+      times_(options.has_times ? std::make_unique<CompletionTimes[]>(places_for(capacity_)) : nullptr),
       pd_(options.pd),
       channel_(channel),
       context_(context) {}
@@ -110,10 +116,11 @@ bool CompletionQueue::is_asleep() const {
 
 Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   // Memory comes and goes without a lock: the old rings are freed last.
-  const std::uint32_t granted = granted_capacity(capacity);
-  const std::uint32_t mask = granted - 1;
-  transport::QueueArray<Completion> ring(granted, QueueKind::kCompletion, memory_of(pd_));
-  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(granted) : nullptr;
+  const std::uint32_t granted = capacity_for(capacity, *engine_.config().personality);
+  const std::uint32_t places = places_for(granted);
+  const std::uint32_t mask = places - 1;
+  transport::QueueArray<Completion> ring(places, QueueKind::kCompletion, memory_of(pd_));
+  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(places) : nullptr;
   const std::lock_guard guard(engine_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -219,7 +226,7 @@ void CompletionQueue::flush_waiting(transport::QpNumber qp, bool is_receive) {
   }
 }
 
-void CompletionQueue::discard(transport::QpNumber qp) {
+std::uint32_t CompletionQueue::discard(transport::QpNumber qp) {
   const std::lock_guard nobody_polls(poll_mutex_);
   const std::uint32_t visible = visible_.load(std::memory_order_relaxed);
   std::uint32_t to = head_.load(std::memory_order_relaxed);
@@ -228,9 +235,11 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   std::uint32_t before_visible = 0;
   std::uint32_t before_told_end = 0;
   std::uint32_t of_unnotified = 0;
+  std::uint32_t receives = 0;
   for (std::uint32_t from = to; from != tail_; ++from) {
     const auto is_behind = [from](std::uint32_t mark) { return static_cast<std::int32_t>(mark - from) > 0; };
     if (ring_[from & mask_].qp_number == qp) {
+      receives += is_receive(ring_[from & mask_].opcode) ? 1 : 0;
       before_visible += is_behind(visible) ? 1 : 0;
       before_told_end += is_behind(told_end_) ? 1 : 0;
       of_unnotified += is_behind(visible) && !is_behind(visible - unnotified_) ? 1 : 0;
@@ -246,6 +255,7 @@ void CompletionQueue::discard(transport::QpNumber qp) {
   solicited_added_ = has_solicited(visible_.load(std::memory_order_relaxed), tail_);
   unnotified_ -= of_unnotified;
   if (unnotified_ == 0) notification_due_ = transport::kNever;
+  return receives;
 }
 
 bool CompletionQueue::has_solicited(std::uint32_t from, std::uint32_t to) const {

@@ -129,7 +129,8 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::uint32_t added() const { return tail_; }
 
   /// Takes out what `qp` has completed and the program did not fetch; of that no event tells any more.
-  void discard(transport::QpNumber qp);
+  /// Returns how many receives were among it.
+  std::uint32_t discard(transport::QpNumber qp);
 
   /// What waits here of `qp`, of its receives or else of its sends, and has succeeded, is said to be flushed.
   void flush_waiting(transport::QpNumber qp, bool is_receive);
@@ -158,7 +159,7 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   QueueEngine& engine_;
   // These four change under the engine lock and the lock of poll() together; either is enough to read them.
-  std::uint32_t capacity_;
+  std::uint32_t capacity_;  // not more than the ring has places
   std::uint32_t mask_;
   transport::QueueArray<transport::Completion> ring_;
   std::unique_ptr<CompletionTimes[]> times_;  // beside the ring, or null

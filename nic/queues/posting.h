@@ -21,6 +21,7 @@ enum class PostStatus : std::uint8_t {
   kTooLong,       ///< EINVAL: over 2^31 bytes, or inline data over the limit
   kWrongState,    ///< EINVAL: posting is not allowed in this state
   kBadRequest,    ///< EINVAL: the operation or its address handle is nothing this queue pair can send
+  kLost,          ///< 0: this state does not allow posting, and the NIC does not say so
   kNotSupported,  ///< EOPNOTSUPP
   kAbandoned,     ///< EIO: this is the child of a fork, and the device is its parent's
 };

@@ -14,6 +14,8 @@
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/path/station.h"
+#include "nic/personality/ack_timers.h"
+#include "nic/personality/room.h"
 #include "nic/queues/make_endpoint.h"
 #include "nic/queues/post_observer.h"
 #include "nic/queues/queue_pair_state.h"
@@ -31,11 +33,14 @@ transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, c
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
           .inline_bytes = wanted.max_inline_data,
-          .kept_bytes = attributes.type == QpType::kUd ? bytes(usual_path_mtu(device)) : 0};
+          .kept_bytes = attributes.type == QpType::kUd ? bytes(usual_path_mtu(device)) : 0,
+          .is_exact = is_room_exact(*device.personality)};
 }
 
-transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted) {
-  return {.work_requests = wanted.max_receive_wr, .sges = wanted.max_receive_sge};
+transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted, const DeviceConfig& device) {
+  return {.work_requests = wanted.max_receive_wr,
+          .sges = wanted.max_receive_sge,
+          .is_exact = is_room_exact(*device.personality)};
 }
 
 transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
@@ -62,7 +67,7 @@ QueuePair::QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEven
       attributes_(attributes),
       schedule_(*this),
       send_queue_(send_limits(attributes, engine.config()), memory_of(attributes)),
-      receive_queue_(receive_limits(attributes.capabilities), memory_of(attributes)),
+      receive_queue_(receive_limits(attributes.capabilities, engine.config()), memory_of(attributes)),
       monitor_(engine.make_monitor(*this)),
       endpoint_(make_endpoint(attributes.type, dependencies(dma, events, counters))) {
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
@@ -70,6 +75,28 @@ QueuePair::QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEven
                               .max_send_sge = send_queue_.limits().sges,
                               .max_receive_sge = receive_queue_.limits().sges,
                               .max_inline_data = send_queue_.limits().inline_bytes};
+  restricts_atomics_ =
+      personality().atomics == Offer::kNo || personality().atomic_address == AtomicAddress::kAligned;
+  return_room_when_polled();
+}
+
+// Frames complete by the number of another queue pair (RSS), and an XRC target's receives by its own: what
+// the program polls does not lead to the queue there.
+void QueuePair::return_room_when_polled() {
+  const Personality& nic = personality();
+  const bool has_sends = nic.send_room == RoomReturn::kWhenPolled && has_send_queue(attributes_.type);
+  const bool has_receives =
+      nic.receive_room == RoomReturn::kWhenPolled && has_receive_queue(attributes_.type);
+  if (is_for_frames(attributes_.type) || (!has_sends && !has_receives)) return;
+  room_ = std::make_shared<PolledRoom>();
+  if (has_sends) send_queue_.take_room_from(room_->sends_end);
+  if (!has_receives) return;
+  if (attributes_.srq != nullptr) {
+    room_->unpolled_receives = attributes_.srq->unpolled();
+  } else {
+    room_->unpolled_receives = std::make_shared<std::atomic<std::uint32_t>>(0);
+    receive_queue_.count_taken_in(*room_->unpolled_receives);
+  }
 }
 
 QueuePair::~QueuePair() = default;
@@ -116,8 +143,10 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
 
 // The completions of an XRC target belong to the shared receive queues that its peers name, and stay.
 void QueuePair::discard_completions() {
+  if (personality().unpolled_completions == UnpolledCompletions::kStay) return;
   for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
-    if (queue != nullptr) queue->discard(number_);
+    const std::uint32_t receives = queue != nullptr ? queue->discard(number_) : 0;
+    if (room_ != nullptr) room_->polled_receives(receives);
   }
 }
 
@@ -132,7 +161,7 @@ bool QueuePair::note_state() {
 
 Result<void, Error> QueuePair::modify(const QpAttributes& attributes) {
   if (engine_.is_abandoned()) return failure(abandoned_error());
-  if (auto checked = check_ranges(attributes); !checked) return checked;
+  if (auto checked = check_ranges(attributes, personality()); !checked) return checked;
   if (attributes.state == QpState::kError) engine_.receive_what_has_come();
   // What was executed for the peer is said before it is forgotten.
   const bool forgets = attributes.state == QpState::kReset || attributes.state == QpState::kError;
@@ -180,6 +209,7 @@ Result<void, Error> QueuePair::check_route(const QpAttributes& changes) const {
 
 transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const {
   const DeviceConfig& device = engine_.config();
+  const Personality& nic = personality();
   const transport::QpConfig defaults;
   const transport::PathMtu path_mtu = is_connected(attributes_.type)
                                           ? attributes.path_mtu.value_or(defaults.path_mtu)
@@ -200,6 +230,12 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .retry_count = attributes.retry_count.value_or(defaults.retry_count),
           .rnr_retry = attributes.rnr_retry.value_or(defaults.rnr_retry),
           .qkey = attributes.qkey.value_or(defaults.qkey),
+          .retry_schedule = schedule_of_retries_.count > 0 ? &schedule_of_retries_ : nullptr,
+          .has_endless_retries = nic.seven_retries == SevenRetries::kEndless,
+          .is_long_send_operational = nic.long_send == LongSend::kOperationalError,
+          .checks_writes_by_packet = nic.long_write == LongWrite::kWholePackets,
+          .names_oldest_failure = nic.named_failure == NamedFailure::kOldestOutstanding &&
+                                  nic.send_room == RoomReturn::kWhenPolled,
           .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,
@@ -211,6 +247,8 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
 void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   const QpState from = endpoint_->state();
   current_ = attributes;
+  schedule_of_retries_ = retry_schedule(personality().ack_timers, attributes.ack_timeout.value_or(0),
+                                        attributes.retry_count.value_or(0));
   const transport::QpConfig config = config_from(attributes);
   if (monitor_ != nullptr) monitor_->on_modified();
   switch (to) {
@@ -218,6 +256,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       engine_.unschedule(*this);
       // As hardware does: a queue pair that is reset has not completed anything yet.
       discard_completions();
+      if (room_ != nullptr) room_->sends_end.store(0, std::memory_order_release);
       engine_.take_only_from(number_, std::nullopt);
       current_ = {};
       agreed_recovery_.reset();

@@ -14,10 +14,12 @@
 #include "nic/memory/protection_domain.h"
 #include "nic/path/path.h"
 #include "nic/path/peer_mac.h"
+#include "nic/personality/personality.h"
 #include "nic/queues/completion_queue.h"
 #include "nic/queues/connection_options.h"
 #include "nic/queues/doorbell.h"
 #include "nic/queues/needs/queue_engine.h"
+#include "nic/queues/polled_rooms.h"
 #include "nic/queues/post_watch.h"
 #include "nic/queues/posting.h"
 #include "nic/queues/qp_monitor.h"
@@ -113,6 +115,9 @@ class QueuePair {
   void* context() const { return attributes_.context; }
   const QpCreateAttributes& attributes() const { return attributes_; }  ///< with the granted capabilities
 
+  /// Which NIC it is like.
+  const Personality& personality() const { return *engine_.config().personality; }
+
   // --- Data path; any thread ---
 
   /// Holds the send queue's lock and posts; when it goes out of scope everything posted becomes visible
@@ -163,6 +168,9 @@ class QueuePair {
   };
 
   // --- Control path; any thread ---
+
+  /// Null unless its room comes back when the program polls: whoever sees that tells it.
+  const std::shared_ptr<PolledRoom>& room() const { return room_; }
 
   /// From now on `watch`, which must outlive this, sees what is posted. Before the first post.
   void use(PostWatch& watch) { post_watch_ = &watch; }
@@ -222,6 +230,7 @@ class QueuePair {
  private:
   /// Why nothing can be posted to the send queue now, or kPosted.
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
+  bool is_atomic_allowed(const transport::SendRequest& request) const;
   PostStatus can_post_receive(std::size_t sge_count) const;
   /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several
   /// frames leave in one burst: that follows at once (see PostRun), the peer has still to acknowledge what
@@ -236,6 +245,7 @@ class QueuePair {
   /// For a receive that was just published: whether only the poster would ever look at it.
   bool must_flush_receives();
 
+  void return_room_when_polled();
   Result<void, Error> check_route(const QpAttributes& changes) const;
   transport::QpDependencies dependencies(transport::Dma& dma, transport::QpEventSink& events,
                                          transport::Counters& counters);
@@ -248,6 +258,7 @@ class QueuePair {
   QueueEngine& engine_;
   transport::QpNumber number_;
   PostWatch* post_watch_ = nullptr;
+  bool restricts_atomics_ = false;                      // to none, or to aligned addresses
   std::optional<transport::Recovery> agreed_recovery_;  // under the engine lock
   QpCreateAttributes attributes_;
   QpAttributes current_;  // under the engine lock
@@ -261,8 +272,10 @@ class QueuePair {
   std::uint32_t waiting_posts_ = 0;  // since the last that did not wait; under the send lock
   std::uint64_t waiting_bytes_ = 0;
   std::mutex receive_mutex_;
+  std::shared_ptr<PolledRoom> room_;
   transport::SendQueue send_queue_;
   transport::ReceiveQueue receive_queue_;
+  transport::RetrySchedule schedule_of_retries_;  // under the engine lock
   std::unique_ptr<QpMonitor> monitor_;
   std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };

@@ -16,11 +16,23 @@ using transport::SendRequest;
 using transport::Sge;
 
 PostStatus QueuePair::can_post_send(const SendRequest& request, std::size_t sge_count) const {
-  if (!may_post_sends(posted_state_.load(std::memory_order_relaxed))) return PostStatus::kWrongState;
+  if (!may_post_sends(posted_state_.load(std::memory_order_relaxed))) {
+    const bool is_lost = personality().early_post == EarlyPost::kTakenAndLost;
+    return is_lost ? PostStatus::kLost : PostStatus::kWrongState;
+  }
   if (!can_post(attributes_.type, request.operation)) return PostStatus::kBadRequest;
+  if (restricts_atomics_ && !is_atomic_allowed(request)) [[unlikely]] {
+    return PostStatus::kBadRequest;
+  }
   if (send_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > send_queue_.limits().sges) return PostStatus::kTooManySges;
   return PostStatus::kPosted;
+}
+
+bool QueuePair::is_atomic_allowed(const SendRequest& request) const {
+  constexpr std::uint64_t kAlignment = 8;
+  if (!is_atomic(request.operation)) return true;
+  return personality().atomics == Offer::kYes && request.remote_address % kAlignment == 0;
 }
 
 PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {

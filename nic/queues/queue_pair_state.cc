@@ -240,22 +240,24 @@ std::vector<std::string_view> names_of(Attributes set) {
   return names_of(set, &AttributeName::mask);
 }
 
-Result<void, Error> check_ranges(const QpAttributes& attributes) {
+Result<void, Error> check_ranges(const QpAttributes& attributes, const Personality& nic) {
   constexpr std::uint32_t kMaxQpNumber = 0xffffff;
   constexpr unsigned kMaxTimerCode = 31;
   constexpr unsigned kMaxRetries = 7;
-  const auto is_above = [](const auto& attribute, unsigned limit) { return attribute && *attribute > limit; };
+  const auto is_above = [](const auto& attribute, std::uint64_t limit) {
+    return attribute && *attribute > limit;
+  };
 
   if (is_above(attributes.pkey_index, 0)) return refused("the P_Key table has one entry, index 0");
   if (attributes.port && *attributes.port != 1) return refused("the device has one port, number 1");
   if (attributes.destination_qp && to_integer(*attributes.destination_qp) > kMaxQpNumber) {
     return refused("a destination QPN has 24 bits");
   }
-  if (is_above(attributes.max_responder_resources, DeviceLimits::kMaxReadsInFlight)) {
-    return refused("max_dest_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
+  if (is_above(attributes.max_responder_resources, nic.max_qp_rd_atom)) {
+    return refused("max_dest_rd_atomic is at most {}", nic.max_qp_rd_atom);
   }
-  if (is_above(attributes.max_reads_in_flight, DeviceLimits::kMaxReadsInFlight)) {
-    return refused("max_rd_atomic is at most {}", +DeviceLimits::kMaxReadsInFlight);
+  if (is_above(attributes.max_reads_in_flight, nic.max_qp_init_rd_atom)) {
+    return refused("max_rd_atomic is at most {}", nic.max_qp_init_rd_atom);
   }
   if (is_above(attributes.min_rnr_timer, kMaxTimerCode)) return refused("min_rnr_timer is at most 31");
   if (is_above(attributes.ack_timeout, kMaxTimerCode)) return refused("timeout is at most 31");

@@ -74,7 +74,7 @@ std::vector<std::string_view> names_of(Attributes set);
 
 /// Whether the attributes that are present have values that any device could use: those that depend on this
 /// one (path MTU, address) are checked elsewhere. EINVAL with the reason.
-Result<void, Error> check_ranges(const QpAttributes& attributes);
+Result<void, Error> check_ranges(const QpAttributes& attributes, const Personality& nic);
 
 /// `changes` over `current`.
 QpAttributes merged(const QpAttributes& current, const QpAttributes& changes);

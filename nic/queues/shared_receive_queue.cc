@@ -6,6 +6,7 @@
 #include <new>
 
 #include "nic/errors.h"
+#include "nic/personality/room.h"
 #include "nic/queues/post_observer.h"
 
 namespace urnic::nic {
@@ -18,9 +19,20 @@ SharedReceiveQueue::SharedReceiveQueue(QueueEngine& engine, std::uint32_t number
     : engine_(engine),
       number_(number),
       attributes_(attributes),
-      queue_({.work_requests = attributes.max_wr, .sges = attributes.max_sge}, attributes.pd->memory) {
+      queue_(limits(attributes.max_wr), attributes.pd->memory) {
   attributes_.max_wr = queue_.limits().work_requests;
   attributes_.max_sge = queue_.limits().sges;
+  // The completions of an XRC target do not lead here.
+  const bool is_polled = engine.config().personality->receive_room == RoomReturn::kWhenPolled;
+  if (!is_polled || attributes.xrc_domain != nullptr) return;
+  unpolled_ = std::make_shared<std::atomic<std::uint32_t>>(0);
+  queue_.count_taken_in(*unpolled_);
+}
+
+transport::ReceiveQueue::Limits SharedReceiveQueue::limits(std::uint32_t max_wr) const {
+  return {.work_requests = max_wr,
+          .sges = attributes_.max_sge,
+          .is_exact = is_room_exact(*engine_.config().personality)};
 }
 
 SharedReceiveQueue::Batch::Batch(SharedReceiveQueue& srq)
@@ -61,8 +73,7 @@ Result<void, Error> SharedReceiveQueue::modify(const Changes& changes) {
   }
   // Memory is had before, and given back after, the time in which no thread can post or receive.
   try {
-    transport::ReceiveQueue resized({.work_requests = *changes.max_wr, .sges = attributes_.max_sge},
-                                    attributes_.pd->memory);
+    transport::ReceiveQueue resized(limits(*changes.max_wr), attributes_.pd->memory);
     return apply(changes, &resized);
   } catch (const std::bad_alloc&) {
     return failure(out_of("there is no memory for the shared receive queue"));

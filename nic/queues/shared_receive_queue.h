@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ class SharedReceiveQueue final : private transport::LimitSink {
     bool posted_ = false;
   };
 
+  /// Receives that were taken and whose completions were not polled; null unless room comes back by polls.
+  const std::shared_ptr<std::atomic<std::uint32_t>>& unpolled() const { return unpolled_; }
+
   struct Changes {
     /// Room for that many receives, or a few more. Those that wait stay in their order, and queue pairs go on
     /// taking them.
@@ -90,6 +94,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   transport::ReceiveEnd receive_end(CompletionQueue* completions);
 
  private:
+  transport::ReceiveQueue::Limits limits(std::uint32_t max_wr) const;
   void on_limit_reached() override;
   Result<void, Error> apply(const Changes& changes, transport::ReceiveQueue* resized);
 
@@ -98,6 +103,7 @@ class SharedReceiveQueue final : private transport::LimitSink {
   SrqCreateAttributes attributes_;
   ReceiveWatch* post_watch_ = nullptr;
   std::mutex mutex_;
+  std::shared_ptr<std::atomic<std::uint32_t>> unpolled_;
   transport::ReceiveQueue queue_;
 };
 

@@ -40,6 +40,7 @@ CASES = {
         USAGE,
         "from 0 to 1, not '2'",
     ),
+    "like_no_nic_that_is_known": (["--like", "conectx6", *TRUE], USAGE, "is it connectx6"),
     "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),
     "interface_without_address": (["--port", "af_packet:lo", *TRUE], USAGE, "--ip"),
     "missing_interface": (["--ip", "10.0.0.1", "--port", "af_packet:nosuch0", *TRUE], FAILURE, "nosuch0"),

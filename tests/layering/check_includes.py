@@ -17,7 +17,7 @@ import sys
 # What every room of nic/ may see: what a port is, this process's descriptors and threads, and the headers in
 # nic/ itself.
 NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h"}
-NIC_BASE = {*NIC_HEADERS, "nic/port", "nic/process", "transport"}
+NIC_BASE = {*NIC_HEADERS, "nic/personality", "nic/port", "nic/process", "transport"}
 SIM_KERNEL = "tools/simulation/kernel"
 SIM_ROOMS = [
     f"tools/simulation/seeds/{room}"
@@ -68,7 +68,9 @@ ALLOWED = {
         "nic/raw",
         *NIC_BASE,
     },
-    **{header: {*NIC_HEADERS, "nic/port", "transport"} for header in NIC_HEADERS},
+    **{header: {*NIC_HEADERS, "nic/personality", "nic/port", "transport"} for header in NIC_HEADERS},
+    # As urnic itself and other NICs behave, as values.
+    "nic/personality": {"nic/personality", "transport"},
     "nic/port": {"nic/port", "transport"},
     "nic/process": {"nic/process", "transport"},
     # What a process needs of its host before it has a device.

@@ -16,6 +16,7 @@
 #include "tools/command/commands/fabric_command.h"
 #include "tools/command/commands/host_command.h"
 #include "tools/command/commands/lab_command.h"
+#include "tools/command/commands/personalities_command.h"
 #include "tools/command/commands/replay_command.h"
 #include "tools/command/commands/run_command.h"
 #include "tools/command/commands/sheet_command.h"
@@ -58,6 +59,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const ExplainCommand explain_command(app, invocation);
   const LabCommand lab_command(app, invocation);
   const SheetCommand sheet_command(app, invocation);
+  const PersonalitiesCommand personalities_command(app, invocation);
   const ReplayCommand replay_command(app, invocation);
   const SimCommand sim_command(app, invocation);
   const StatCommand stat_command(app, invocation);

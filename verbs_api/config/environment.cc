@@ -91,6 +91,10 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   device.explain = environment.explains || environment.sanitizer.has_value();
   device.tells_of_missing_receives =
       environment.sanitizer && environment.sanitizer->wants(Finding::kReceivePostedLate);
+  const auto like = read(variables, "URNIC_LIKE", parse_like);
+  if (!like) return like.error();
+  environment.like = like.value().value_or(nic::Column::kDefault);
+  device.personality = &nic::personality_of(environment.like);
   const auto seed = read(variables, "URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : nic::random_bits();

@@ -31,8 +31,9 @@ struct NicEnvironment {
   nic::PortSpec port;        ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;     ///< where to record frames; empty: nowhere
   std::string record_file;   ///< where to record frames, with notes; empty: nowhere
-  FaultList faults;          ///< of frames, which the fault injector is told, and of calls
-  bool explains = false;     ///< failures, to the user
+  nic::Column like = nic::Column::kDefault;    ///< whom the device is like, as `device` says in full
+  FaultList faults;                            ///< of frames, which the fault injector is told, and of calls
+  bool explains = false;                       ///< failures, to the user
   std::optional<SanitizerSettings> sanitizer;  ///< the process's, of its first device; absent: it is off
   std::string paths_folder;                    ///< shows the device's files to programs; empty: none does
   bool has_icrc_always = false;                ///< also between NICs that share memory

@@ -3,16 +3,20 @@
 #include "verbs_api/config/environment_values.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string>
 #include <system_error>
 
+#include "nic/personality/table.h"
 #include "nic/port/vlan.h"
+#include "verbs_api/fault/likeness.h"
 
 namespace urnic::verbs_api {
 namespace {
@@ -139,6 +143,15 @@ Result<unsigned, Error> parse_devices(std::string_view text) {
     return invalid(fmt::format("not a number from 1 to {}", kMaxDevices));
   }
   return *count;
+}
+
+Result<nic::Column, Error> parse_like(std::string_view text) {
+  if (const auto column = nic::column_named(text)) return *column;
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < nic::kColumnCount; ++i) names.push_back(name_of(static_cast<nic::Column>(i)));
+  const std::string like = names_like(text, names);
+  return invalid(fmt::format("not one of {}{}", fmt::join(names, ", "),
+                             like.empty() ? "" : fmt::format("; is it {}?", like)));
 }
 
 Result<int, Error> parse_descriptor(std::string_view text) {

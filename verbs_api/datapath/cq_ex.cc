@@ -5,6 +5,7 @@
 #include <span>
 
 #include "verbs_api/datapath/completion.h"
+#include "verbs_api/datapath/like_completion.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/fault_injection.h"
 #include "verbs_api/queues/cq.h"
@@ -24,6 +25,9 @@ int take_next(Cq& cq) {
   if (taken == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = wc_status(cq.current.status);
+  if (cq.rooms != nullptr) [[unlikely]] {
+    cq.rooms->polled(cq.current);
+  }
   if (cq.ledgers != nullptr) [[unlikely]] {
     cq.ledgers->polled(cq.current);
   }
@@ -77,8 +81,9 @@ void end_poll(ibv_cq_ex* polled) noexcept {
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept {
   return wc_opcode(detail(cq, "ibv_wc_read_opcode()").opcode);
 }
-std::uint32_t read_vendor_error(ibv_cq_ex*) noexcept {
-  return 0;
+std::uint32_t read_vendor_error(ibv_cq_ex* polled) noexcept {
+  const Cq& cq = Cq::of(polled);
+  return cq.like != nullptr ? vendor_error(*cq.like, cq.current) : 0;
 }
 std::uint32_t read_byte_length(ibv_cq_ex* cq) noexcept {
   return detail(cq, "ibv_wc_read_byte_len()").byte_length;
@@ -92,8 +97,9 @@ std::uint32_t read_qp_number(ibv_cq_ex* cq) noexcept {
 std::uint32_t read_source_qp(ibv_cq_ex* cq) noexcept {
   return to_integer(detail(cq, "ibv_wc_read_src_qp()").source_qp);
 }
-unsigned int read_flags(ibv_cq_ex* cq) noexcept {
-  return wc_flags(Cq::of(cq).current);
+unsigned int read_flags(ibv_cq_ex* polled) noexcept {
+  const Cq& cq = Cq::of(polled);
+  return cq.like != nullptr ? wc_flags_like(*cq.like, cq.current) : wc_flags(cq.current);
 }
 // RoCE has no LIDs.
 std::uint32_t read_source_lid(ibv_cq_ex*) noexcept {

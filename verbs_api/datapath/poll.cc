@@ -6,12 +6,22 @@
 
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/datapath/completion.h"
+#include "verbs_api/datapath/like_completion.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/queues/cq.h"
 
 namespace urnic::verbs_api {
 
 namespace {
+
+void write_completion(const Cq& polled, const transport::Completion& completion, ibv_wc& to) {
+  if (polled.like == nullptr) [[likely]] {
+    to = to_wc(completion);
+    return;
+  }
+  write_like(*polled.like, completion, to);
+  if (polled.rooms != nullptr) polled.rooms->polled(completion);
+}
 
 /// The same as what follows in poll_cq(), for the sanitizer.
 std::size_t poll_watched(const Cq& polled, std::size_t capacity, ibv_wc* completions) {
@@ -20,7 +30,7 @@ std::size_t poll_watched(const Cq& polled, std::size_t capacity, ibv_wc* complet
   ledger.check_waiting(polled.inner->waiting());
   const std::size_t taken = polled.inner->poll_each(
       capacity, [&](const transport::Completion& completion, const nic::CompletionTimes*) {
-        *completions++ = to_wc(completion);
+        write_completion(polled, completion, *completions++);
         polled.ledgers->polled(completion);
       });
   note_poll(ledger, taken);
@@ -42,7 +52,7 @@ int poll_cq(ibv_cq* cq, int capacity, ibv_wc* completions) noexcept {
   }
   const std::size_t taken = polled.inner->poll_each(
       limit, [&](const transport::Completion& completion, const nic::CompletionTimes*) {
-        *completions++ = to_wc(completion);
+        write_completion(polled, completion, *completions++);
       });
   return static_cast<int>(taken);
 }

@@ -39,7 +39,9 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
   if (const int error = read_request(qp, Qp::of(&qp).inner->attributes().type, wr, request); error != 0) {
     return error;
   }
-  if ((wr.send_flags & ~kKnownFlags) != 0 || !is_element_count(wr.num_sge)) return EINVAL;
+  const nic::QueuePair& inner = *Qp::of(&qp).inner;
+  if ((wr.send_flags & ~kKnownFlags) != 0 || wr.num_sge < 0) return EINVAL;
+  if (!is_element_count(wr.num_sge)) return errno_of_send(PostStatus::kTooManySges, inner, false);
   const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
   if (is_local(request.operation)) {
     if (is_inline) return EINVAL;
@@ -51,11 +53,11 @@ int post_one(ibv_qp& qp, nic::QueuePair::SendBatch& batch, const ibv_send_wr& wr
   }
   const SgeArray sges(wr.sg_list, static_cast<std::size_t>(wr.num_sge));
   if (!is_right_length(request, sges.elements())) return EINVAL;
-  if (!is_inline) return errno_of(batch.post(request, sges.elements()));
+  if (!is_inline) return errno_of_send(batch.post(request, sges.elements()), inner, false);
   if (!sends_data(request.operation)) {
     return EINVAL;  // there is nothing to send
   }
-  return errno_of(batch.post_inline(request, sges.elements()));
+  return errno_of_send(batch.post_inline(request, sges.elements()), inner, true);
 }
 
 /// Into a queue pair's own queue or a shared one.

@@ -38,52 +38,63 @@ unsigned int window_capability(nic::Type2Windows windows) {
   return windows == nic::Type2Windows::k2A ? IBV_DEVICE_MEM_WINDOW_TYPE_2A : IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 }
 
+unsigned int capabilities_of(const nic::Device& nic) {
+  const nic::Personality& like = *nic.config().personality;
+  unsigned int capabilities = kCapabilities | window_capability(nic.config().type_2_windows);
+  if (like.xrc == nic::Offer::kNo) capabilities &= ~unsigned{IBV_DEVICE_XRC};
+  if (like.shared_receive_queues == nic::Offer::kNo) capabilities &= ~unsigned{IBV_DEVICE_SRQ_RESIZE};
+  return capabilities;
+}
+
 ibv_device_attr attributes_of(const nic::Device& nic) {
+  const nic::Personality& like = *nic.config().personality;
+  const auto number = [](std::uint64_t value) { return static_cast<int>(value); };
   ibv_device_attr attributes{};
   constexpr std::string_view kVersion = URNIC_VERSION;
   static_assert(kVersion.size() < sizeof(attributes.fw_ver));
   kVersion.copy(attributes.fw_ver, kVersion.size());
   attributes.node_guid = node_guid(nic);
   attributes.sys_image_guid = attributes.node_guid;
-  attributes.max_mr_size = std::numeric_limits<std::uint64_t>::max();
-  attributes.page_size_cap = ~std::uint64_t{4095};  // any power of two from a page up
+  attributes.max_mr_size = like.max_mr_size;
+  attributes.page_size_cap = like.page_size_cap;
   attributes.vendor_id = kVendorId;
   attributes.vendor_part_id = kVendorPartId;
-  attributes.max_qp = DeviceLimits::kMaxQueuePairs;
-  attributes.max_qp_wr = DeviceLimits::kMaxWorkRequests;
-  attributes.device_cap_flags = kCapabilities | window_capability(nic.config().type_2_windows);
-  attributes.max_sge = DeviceLimits::kMaxSges;
-  attributes.max_sge_rd = DeviceLimits::kMaxSges;
-  attributes.max_cq = DeviceLimits::kMaxCompletionQueues;
-  attributes.max_cqe = DeviceLimits::kMaxCompletions;
-  attributes.max_mr = DeviceLimits::kMaxMemoryRegions;
-  attributes.max_pd = DeviceLimits::kMaxProtectionDomains;
-  attributes.max_qp_rd_atom = DeviceLimits::kMaxReadsInFlight;
-  attributes.max_res_rd_atom = DeviceLimits::kMaxReadsInFlight * DeviceLimits::kMaxQueuePairs;
-  attributes.max_qp_init_rd_atom = DeviceLimits::kMaxReadsInFlight;
+  attributes.max_qp = number(like.max_qp);
+  attributes.max_qp_wr = number(like.max_qp_wr);
+  attributes.device_cap_flags = capabilities_of(nic);
+  attributes.max_sge = number(like.max_sge);
+  attributes.max_sge_rd = number(like.max_sge_rd);
+  attributes.max_cq = number(like.max_cq);
+  attributes.max_cqe = number(like.max_cqe);
+  attributes.max_mr = number(like.max_mr);
+  attributes.max_pd = number(like.max_pd);
+  attributes.max_qp_rd_atom = number(like.max_qp_rd_atom);
+  attributes.max_res_rd_atom = number(like.max_res_rd_atom);
+  attributes.max_qp_init_rd_atom = number(like.max_qp_init_rd_atom);
   // Atomics are the processor's own instructions, so that its threads may use them on the same memory. The
   // wider promise, IBV_ATOMIC_GLOB, would include other devices, which read and write in two steps.
-  attributes.atomic_cap = IBV_ATOMIC_HCA;
-  attributes.max_mw = DeviceLimits::kMaxMemoryRegions;
+  attributes.atomic_cap = like.atomics == nic::Offer::kYes ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
+  attributes.max_mw = number(like.max_mw);
   // Raw packets are Ethernet frames.
   const bool has_frames = nic.config().medium == nic::Medium::kEthernet;
-  attributes.max_raw_ethy_qp = has_frames ? DeviceLimits::kMaxQueuePairs : 0;
-  attributes.max_mcast_grp = DeviceLimits::kMaxGroupMembers;
-  attributes.max_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
-  attributes.max_total_mcast_qp_attach = DeviceLimits::kMaxGroupMembers;
-  attributes.max_ah = DeviceLimits::kMaxAddressHandles;
-  attributes.max_srq = DeviceLimits::kMaxSharedReceiveQueues;
-  attributes.max_srq_wr = DeviceLimits::kMaxWorkRequests;
-  attributes.max_srq_sge = DeviceLimits::kMaxSges;
-  attributes.max_pkeys = 1;
-  attributes.local_ca_ack_delay = DeviceLimits::kAckDelayCode;
+  attributes.max_raw_ethy_qp = has_frames ? attributes.max_qp : 0;
+  attributes.max_mcast_grp = number(like.max_mcast_grp);
+  attributes.max_mcast_qp_attach = number(like.max_mcast_qp_attach);
+  attributes.max_total_mcast_qp_attach = number(
+      std::min<std::uint64_t>(like.max_mcast_grp * like.max_mcast_qp_attach, DeviceLimits::kMaxGroupMembers));
+  attributes.max_ah = number(like.max_ah);
+  attributes.max_srq = number(like.max_srq);
+  attributes.max_srq_wr = number(like.max_srq_wr);
+  attributes.max_srq_sge = number(like.max_srq_sge);
+  attributes.max_pkeys = static_cast<std::uint16_t>(like.max_pkeys);
+  attributes.local_ca_ack_delay = static_cast<std::uint8_t>(like.local_ca_ack_delay);
   attributes.phys_port_cnt = 1;
   return attributes;
 }
 
 /// Every operation may use memory that comes and goes: the processor copies it.
-void offer_on_demand_paging(ibv_device_attr_ex& attributes) {
-  if (!nic::can_copy_guarded()) return;
+void offer_on_demand_paging(const nic::Personality& like, ibv_device_attr_ex& attributes) {
+  if (!nic::can_copy_guarded() || like.on_demand_paging == nic::Offer::kNo) return;
   constexpr std::uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
   constexpr std::uint32_t kRemote = IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
                                     kOdpSupportsFlush | kOdpSupportsAtomicWrite;
@@ -105,8 +116,11 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   ibv_device_attr_ex ours{};
   ours.orig_attr = attributes_of(owner.nic());
   ours.device_cap_flags_ex = ours.orig_attr.device_cap_flags | kDeviceFlushGlobal | kDeviceAtomicWrite;
-  ours.completion_timestamp_mask = kTimeMask;
-  ours.hca_core_clock = kClockRate;
+  const nic::Personality& like = *owner.nic().config().personality;
+  if (like.completion_times == nic::Offer::kYes) {
+    ours.completion_timestamp_mask = kTimeMask;
+    ours.hca_core_clock = kClockRate;
+  }
   ours.rss_caps = {.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
                    .max_rwq_indirection_tables = DeviceLimits::kMaxIndirectionTables,
                    .max_rwq_indirection_table_size = DeviceLimits::kMaxIndirectionTableSize,
@@ -116,8 +130,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
   ours.cq_mod_caps = {.max_cq_count = DeviceLimits::kMaxModeratedCompletions,
                       .max_cq_period = DeviceLimits::kMaxModerationPeriod};
   ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
-  ours.max_dm_size = nic::DeviceMemoryPool::kCapacity;
-  offer_on_demand_paging(ours);
+  ours.max_dm_size = like.max_dm_size;
+  offer_on_demand_paging(like, ours);
   // The caller's struct may be an older or a newer one.
   std::memset(attributes, 0, size);
   std::memcpy(attributes, &ours, std::min(size, sizeof(ours)));

@@ -35,7 +35,9 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
   attributes.active_mtu = to_ibv_mtu(nic.usual_path_mtu());
   attributes.gid_tbl_len = nic::GidTable::kEntries;
   attributes.port_cap_flags = kPortCapabilities;
-  attributes.max_msg_sz = transport::kMaxMessageBytes;
+  const nic::Personality& like = *nic.config().personality;
+  attributes.max_msg_sz = static_cast<std::uint32_t>(like.max_msg_sz);
+  attributes.lid = static_cast<std::uint16_t>(like.lid);
   attributes.pkey_tbl_len = 1;
   attributes.max_vl_num = 1;
   attributes.active_width = kWidth4x;

@@ -58,6 +58,9 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   Context& owner = Context::of(context);
   if (owner.is_closed()) return fail(owner.dead_error());
   if (attr == nullptr || attr->comp_mask != 0) return fail(EINVAL);
+  const std::uint64_t most = owner.nic().config().personality->max_dm_size;
+  if (most == 0) return fail(EOPNOTSUPP);
+  if (attr->length > most) return fail(ENOMEM);
   return or_out_of_memory([&]() -> ibv_dm* {
     auto memory = owner.nic().device_memory().allocate(attr->length, attr->log_align_req);
     if (!memory) return fail(explain("alloc_dm", memory.error()));

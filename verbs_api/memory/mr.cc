@@ -80,6 +80,9 @@ void show_to_sanitizer(const Mr& mr) {
 Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
   if (const int fault = objects().check(&pd); fault != 0) return fail(fault);
   Context& owner = Context::of(pd.context);
+  const nic::Personality& like = *owner.nic().config().personality;
+  const bool is_on_demand = region.backing == Backing::kOnDemand;
+  if (is_on_demand && like.on_demand_paging == nic::Offer::kNo) return fail(EOPNOTSUPP);
   return or_out_of_memory([&]() -> Mr* {
     auto created = std::make_unique<Mr>(pd);
     const auto registered = owner.nic().register_memory(*Pd::of(&pd).inner, region.memory, region.length,

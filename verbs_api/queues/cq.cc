@@ -82,6 +82,11 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
     if (!inner) return fail(explain("create_cq", inner.error()));
     created->inner = std::move(inner).value();
     created->cqe = static_cast<int>(created->inner->capacity());
+    const nic::Personality* const like = owner.nic().config().personality;
+    if (like != &nic::personality_of(nic::Column::kDefault)) {
+      created->like = like;
+      created->rooms = owner.nic().polled_rooms();
+    }
     created->ledgers = owner.ledgers();
     if (created->ledgers != nullptr) {
       created->ledger =
@@ -123,6 +128,9 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* init_attr) no
   const bool has_domain = (init_attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) != 0;
   const std::uint32_t flags =
       (init_attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? init_attr->flags : 0;
+  const bool has_times =
+      Context::of(context).nic().config().personality->completion_times == nic::Offer::kYes;
+  if ((init_attr->wc_flags & kTimeWcFlags) != 0 && !has_times) return fail(EOPNOTSUPP);
   if ((init_attr->comp_mask & ~kKnownMask) != 0 || (flags & ~kKnownFlags) != 0 ||
       (init_attr->wc_flags & ~kOfferedWcFlags) != 0) {
     return fail(EOPNOTSUPP);

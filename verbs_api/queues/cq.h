@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 
+#include "nic/personality/personality.h"
 #include "nic/queues/completion_queue.h"
+#include "nic/queues/polled_rooms.h"
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/sanitizer/ledgers/device_ledger.h"
@@ -34,6 +36,10 @@ struct Cq : ibv_cq_ex {
   std::unique_ptr<nic::CompletionQueue> inner;
   std::uint32_t async_events_fetched = 0;  ///< under the lock of AsyncEvents
   std::mutex resizing;                     ///< held while the number of entries changes
+
+  // Which NIC its completions are like, and what it tells of them; both null unless there is one.
+  const nic::Personality* like = nullptr;
+  const nic::PolledRooms* rooms = nullptr;
 
   // Of the sanitizer; both null unless it looks.
   DeviceLedger* ledgers = nullptr;

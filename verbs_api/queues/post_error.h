@@ -9,5 +9,7 @@ namespace urnic::verbs_api {
 
 /// 0, or the errno value that libibverbs' users expect.
 int errno_of(nic::PostStatus status);
+/// The same of a send, as the NIC says it that the device is like.
+int errno_of_send(nic::PostStatus status, const nic::QueuePair& qp, bool is_inline);
 
 }  // namespace urnic::verbs_api

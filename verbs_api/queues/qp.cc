@@ -95,6 +95,19 @@ Result<nic::QpType, Error> to_qp_type(const ibv_qp_type& type) {
   }
 }
 
+/// Whether the NIC has such queue pairs that the device is like.
+bool is_offered(const nic::Personality& like, nic::QpType type) {
+  switch (type) {
+    case nic::QpType::kUc:
+      return like.unreliable_connections == nic::Offer::kYes;
+    case nic::QpType::kXrcInitiator:
+    case nic::QpType::kXrcTarget:
+      return like.xrc == nic::Offer::kYes;
+    default:
+      return true;
+  }
+}
+
 /// Takes away what a queue pair of this type does not use. The kernel, too, does not look at it. The
 /// protection domain of an XRC target stays to be seen in its ibv_qp: librdmacm takes it from there.
 void normalize(nic::QpType type, ibv_qp_init_attr_ex& init_attr) {
@@ -223,6 +236,11 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
   if (owner.is_dead()) return fail(owner.dead_error());
   const Result<nic::QpType, Error> type = hash ? nic::QpType::kRss : to_qp_type(init_attr.qp_type);
   if (!type) return fail(explain("create_qp", type.error()));
+  const nic::Personality& like = *owner.nic().config().personality;
+  if (!is_offered(like, type.value())) {
+    return fail(
+        explain("create_qp", nic::not_offered("the NIC that this device is like has no such queue pairs")));
+  }
   const std::uint64_t operations =
       (init_attr.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? init_attr.send_ops_flags : 0;
   if (const auto others = operations & ~offered_send_operations(type.value()); others != 0) {
@@ -242,7 +260,9 @@ ibv_qp* create(ibv_context& context, ibv_qp_init_attr_ex& init_attr,
     attributes.context = handles.get();
     attributes.rss.hash = hash.value_or(nic::RssHash());
     std::uint32_t& inline_room = attributes.capabilities.max_inline_data;
-    inline_room = std::max(inline_room, granted_inline_bytes(attributes.capabilities));
+    if (like.granted_room == nic::GrantedRoom::kPowerOfTwo) {
+      inline_room = std::max(inline_room, granted_inline_bytes(attributes.capabilities));
+    }
     if ((operations & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0) {
       // Its bytes are handed over with the request.
       inline_room = std::max(inline_room, kAtomicBytes);

@@ -70,6 +70,7 @@ void watch_posts(Srq& srq, std::uint32_t requested) {
 ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrcd* xrcd = nullptr,
                 ibv_cq* cq = nullptr) {
   Context& owner = Context::of(pd.context);
+  if (owner.nic().config().personality->shared_receive_queues == nic::Offer::kNo) return fail(EOPNOTSUPP);
   return or_out_of_memory([&]() -> ibv_srq* {
     auto created = std::make_unique<Srq>(pd, program_context);
     auto inner = owner.nic().create_srq({.pd = Pd::of(&pd).inner.get(),

@@ -90,7 +90,7 @@ void WorkRequestBuilder::set_sges(const ibv_sge* list, std::size_t count) {
   const SgeArray sges(list, count);
   if (!is_right_length(*pending_, sges.elements())) return spoil(EINVAL);
   if (has_address_) {
-    note(batch_->post(*pending_, sges.elements()));
+    note(batch_->post(*pending_, sges.elements()), false);
     pending_.reset();
     return;
   }
@@ -111,7 +111,7 @@ void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count)
   }
   if (!is_right_length(*pending_, sges.elements())) return spoil(EINVAL);
   if (has_address_) {
-    note(batch_->post_inline(*pending_, sges.elements()));
+    note(batch_->post_inline(*pending_, sges.elements()), true);
     pending_.reset();
     return;
   }
@@ -120,7 +120,7 @@ void WorkRequestBuilder::set_inline(const ibv_data_buf* list, std::size_t count)
 
 /// The program may change its bytes as soon as they are set.
 void WorkRequestBuilder::keep_inline(std::span<const transport::Sge> pieces) {
-  if (nic::total_length(pieces) > waiting_bytes_.size()) return spoil(EINVAL);
+  if (nic::total_length(pieces) > waiting_bytes_.size()) return note(PostStatus::kTooLong, true);
   data_ = Data::kInline;
   waiting_length_ = 0;
   for (const transport::Sge& piece : pieces) {
@@ -135,7 +135,7 @@ void WorkRequestBuilder::spoil(int error) {
 }
 
 void WorkRequestBuilder::post_pending() {
-  if (pending_ && error_ == 0) note(post(*pending_));
+  if (pending_ && error_ == 0) note(post(*pending_), data_ == Data::kInline);
   pending_.reset();
 }
 
@@ -152,8 +152,8 @@ PostStatus WorkRequestBuilder::post(const SendRequest& request) {
                                                         : std::span<const transport::Sge>());
 }
 
-void WorkRequestBuilder::note(PostStatus status) {
-  if (status != PostStatus::kPosted) spoil(errno_of(status));
+void WorkRequestBuilder::note(PostStatus status, bool is_inline) {
+  if (status != PostStatus::kPosted) spoil(errno_of_send(status, qp_, is_inline));
 }
 
 }  // namespace urnic::verbs_api

@@ -54,7 +54,7 @@ class WorkRequestBuilder {
   void post_pending();
   nic::PostStatus post(const transport::SendRequest& request);
   void finish();
-  void note(nic::PostStatus status);
+  void note(nic::PostStatus status, bool is_inline);
 
   nic::QueuePair& qp_;
   std::uint64_t operations_;

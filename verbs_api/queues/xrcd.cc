@@ -45,6 +45,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* init_attr) noexcep
 
   Context& owner = Context::of(context);
   if (owner.is_dead()) return fail(owner.dead_error());
+  if (owner.nic().config().personality->xrc == nic::Offer::kNo) return fail(EOPNOTSUPP);
   if (init_attr->comp_mask != kRequired) return fail(EINVAL);
   std::optional<XrcDomains::File> file;
   if (init_attr->fd != -1) {

@@ -26,6 +26,7 @@ COMMANDS = (
     "sim",
     "stat",
     "doctor",
+    "personalities",
     "explain",
     "completion",
     "manual",

@@ -394,6 +394,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variable{"URNIC_VERBOSE", "yes"}, Variable{"URNIC_EXPLAIN", "why"}, Variable{"URNIC_ICRC", "never"},
         Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_CPUS", "0,"}, Variable{"URNIC_CPUS", "3-1"},
         Variable{"URNIC_CPUS", "70000"}, Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
+        Variable{"URNIC_LIKE", "connectx7"}, Variable{"URNIC_LIKE", "E810"},
         Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
         Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {

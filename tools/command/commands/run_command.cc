@@ -3,10 +3,13 @@
 #include "tools/command/commands/run_command.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -16,6 +19,7 @@
 #include "nic/congestion/choice_text.h"
 #include "nic/host/host_files.h"
 #include "nic/host/port_spec.h"
+#include "nic/personality/table.h"
 #include "nic/recovery_text.h"
 #include "tools/command/console.h"
 #include "tools/command/files_choice.h"
@@ -103,6 +107,12 @@ is told, by default warning), exitcode=N (of a program that ends well but had er
 off=NAME+NAME, suppressions=FILE, stacks=0, json=FILE (%p in it is the process), separated by commas.
 SANITIZER.md, below share/doc/urnic, has all.
 
+Another NIC (--like NAME): programs that run here may fail on hardware, which has less room, other errors
+and longer timeouts. The device is then like connectx5, connectx6, e810 (Intel, irdma), rxe (Linux), or
+strict, which grants only what all of these grant. What is unknown stays as it is by default, and 'urnic run'
+says which. 'urnic personalities' shows all, with the sources. PERSONALITIES.md, below share/doc/urnic, has
+the rest.
+
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
 
@@ -129,7 +139,7 @@ Files (--files WAY): programs find the device below /sys/class/infiniband, /sys/
 Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD,
 URNIC_PATHS (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_DEVICES, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC,
-URNIC_RECOVERY, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, URNIC_SANITIZER,
+URNIC_RECOVERY, URNIC_LIKE, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, URNIC_SANITIZER,
 and without an option URNIC_PROGRESS=hybrid|thread
 (who works: the program's polling too, or the NIC's own thread alone), URNIC_CPUS=LIST (the processors of the
 NIC's threads, such as 0-3,8; by default those that the program was started with), URNIC_ICRC=wires|always
@@ -215,6 +225,30 @@ void complain_of_obstacle(const std::string& program, const std::optional<std::f
   if (obstacle != Obstacle::kNone && !has_what_it_wants) complain(describe(obstacle, program));
 }
 
+/// Says what the devices do as by default, because no source tells how the NIC does it.
+void tell_what_is_unknown(const std::string& devices, nic::Column like) {
+  std::vector<std::string_view> names;
+  nic::for_each_row([&](const nic::Row& row) {
+    const nic::Cell& cell = row.cells[static_cast<std::size_t>(like)];
+    if (cell.standing == nic::Standing::kUnknown) names.push_back(row.name);
+  });
+  const std::string known = "nothing of the table";
+  complain(fmt::format("{} like {}; unknown of it, and as by default: {}", devices, name_of(like),
+                       names.empty() ? known : fmt::format("{}", fmt::join(names, ", "))));
+  complain(fmt::format("'urnic personalities {}' says what the rest stands on", name_of(like)));
+}
+
+void tell_what_is_unknown(const std::vector<verbs_api::NicEnvironment>& environments) {
+  std::map<nic::Column, std::vector<std::string_view>> devices;
+  for (const verbs_api::NicEnvironment& each : environments) {
+    if (each.like != nic::Column::kDefault) devices[each.like].push_back(each.device.name);
+  }
+  for (const auto& [like, names] : devices) {
+    tell_what_is_unknown(fmt::format("{} {}", fmt::join(names, ", "), names.size() == 1 ? "is" : "are"),
+                         like);
+  }
+}
+
 int run(const std::vector<std::string>& program, FilesBy files_by) {
   if (program.empty()) {
     complain(fmt::format(
@@ -246,6 +280,7 @@ int run(const std::vector<std::string>& program, FilesBy files_by) {
   const auto has_mounts = show_files(files_by, file, tree.value(), why_no_mounts);
   if (!has_mounts) return fail(has_mounts.error());
   complain_of_obstacle(program[0], file, has_mounts.value(), why_no_mounts, is_verbose);
+  tell_what_is_unknown(environments.value());
   if (is_verbose) {
     for (const verbs_api::NicEnvironment& each : environments.value()) complain(describe(each.device));
   }
@@ -307,6 +342,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
                "How reliable connections send again what was lost, see below; go-back-n by default")
       ->check(accepted_by(nic::parse_recovery))
       ->type_name("go-back-n|selective-repeat");
+  add_variable("--like", "URNIC_LIKE", "Behave as another NIC where programs can tell, see below")
+      ->check(accepted_by(verbs_api::parse_like))
+      ->type_name("default|connectx5|connectx6|e810|rxe|strict");
   add_variable(
       "--seed", "URNIC_SEED",
       "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had "

@@ -239,7 +239,9 @@ TEST(QueuePairStateMessages, SaysWhatIsMissing) {
 }
 
 TEST(QueuePairStateMessages, ChecksEachRangeAtItsLimit) {
-  const auto is_fine = [](const QpAttributes& attributes) { return check_ranges(attributes).has_value(); };
+  const auto is_fine = [](const QpAttributes& attributes) {
+    return check_ranges(attributes, personality_of(Column::kDefault)).has_value();
+  };
   using U8 = std::uint8_t;
   EXPECT_TRUE(is_fine({.ack_timeout = U8{31}}));
   EXPECT_FALSE(is_fine({.ack_timeout = U8{32}}));

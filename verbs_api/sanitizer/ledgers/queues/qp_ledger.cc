@@ -56,7 +56,7 @@ void QpLedger::on_send(const transport::SendRequest& request, std::span<const Sg
 }
 
 void QpLedger::check_refused(const transport::SendRequest& request, PostStatus status) {
-  if (status != PostStatus::kWrongState) return;
+  if (status != PostStatus::kWrongState && status != PostStatus::kLost) return;
   complaints_.complain(Finding::kPostInWrongState, facts_.name, [&] {
     return fmt::format("wr_id {} ({}) was posted before the queue pair was in IBV_QPS_RTS", request.wr_id,
                        name_of(request.operation));
