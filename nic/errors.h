@@ -3,10 +3,7 @@
 // The errors that calls of a device end with most often, by their errno.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <cerrno>
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -17,14 +14,6 @@ namespace urnic::nic {
 /// The request makes no sense, or is not allowed now.
 inline Error invalid(std::string message) {
   return {.code = EINVAL, .message = std::move(message)};
-}
-
-/// The same about a number that a limit of the device forbids. `limit` is the name that ibv_query_device has
-/// for it; `name` is the program's.
-inline Error beyond_limit(const char* name, std::uint64_t wanted, const char* limit, std::uint64_t least,
-                          std::uint64_t most) {
-  return invalid(fmt::format("{} is {}, and this device takes {} to {} (ibv_query_device: {})", name, wanted,
-                             least, most, limit));
 }
 
 /// The request makes sense, but this device cannot do it.

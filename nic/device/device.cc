@@ -92,11 +92,6 @@ Result<QpCapabilities, Error> granted(const Personality& nic, QpType type, const
                         .max_inline_data = sizes.value().inline_bytes};
 }
 
-Result<void, Error> check_capacity(std::uint32_t completions, const Personality& nic) {
-  if (completions > 0 && completions <= nic.max_cqe) return success();
-  return failure(beyond_limit("cqe", completions, "max_cqe", 1, nic.max_cqe));
-}
-
 /// Notes on all objects that a queue pair uses that they have one more user, or one less.
 void count_users(const QpCreateAttributes& attributes, int change) {
   const auto count = [change](auto* used) {
@@ -211,7 +206,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
                                                                   CompletionChannel* channel, void* context,
                                                                   const CompletionQueueOptions& options) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (auto checked = check_capacity(capacity, *config_.personality); !checked)
+  if (auto checked = check_completions(*config_.personality, capacity); !checked)
     return failure(checked.error());
   if (queue_count_.fetch_add(1) >= config_.personality->max_cq) {
     queue_count_.fetch_sub(1);
@@ -232,7 +227,7 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
 
 Result<void, Error> Device::resize_cq(CompletionQueue& queue, std::uint32_t capacity) {
   if (auto usable = check_usable(); !usable) return usable;
-  if (auto checked = check_capacity(capacity, *config_.personality); !checked) return checked;
+  if (auto checked = check_completions(*config_.personality, capacity); !checked) return checked;
   return queue.resize(capacity);
 }
 

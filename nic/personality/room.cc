@@ -6,11 +6,23 @@
 
 #include <algorithm>
 #include <bit>
-
-#include "nic/errors.h"
+#include <cerrno>
+#include <string>
+#include <utility>
 
 namespace urnic::nic {
 namespace {
+
+Error too_much(std::string message) {
+  return {.code = EINVAL, .message = std::move(message)};
+}
+
+/// `limit` is the name that ibv_query_device has for it; `name` is the program's.
+Error beyond_limit(const char* name, std::uint32_t wanted, const char* limit, std::uint32_t least,
+                   std::uint64_t most) {
+  return too_much(fmt::format("{} is {}, and this device takes {} to {} (ibv_query_device: {})", name, wanted,
+                              least, most, limit));
+}
 
 constexpr std::uint32_t aligned(std::uint32_t bytes, std::uint32_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -50,10 +62,10 @@ Result<void, Error> size_mlx5_sends(RoomService service, QueueSizes& sizes) {
   const std::uint32_t with_data =
       sizes.inline_bytes == 0 ? 0 : overhead + aligned(kMlx5InlineHeader + sizes.inline_bytes, kMlx5Segment);
   const std::uint32_t bytes = aligned(std::max(with_elements, with_data), kMlx5Unit);
-  if (bytes > kMlx5LargestSend) return failure(invalid("a send has no room for so much inline data"));
+  if (bytes > kMlx5LargestSend) return failure(too_much("a send has no room for so much inline data"));
   const std::uint32_t queue_bytes = std::bit_ceil(sizes.sends * bytes);
   if (queue_bytes / kMlx5Unit > kMlx5MostUnits) {
-    return failure(invalid("a send queue has 2 MiB, and so many sends of this size need more"));
+    return failure(too_much("a send queue has 2 MiB, and so many sends of this size need more"));
   }
   sizes.inline_bytes = bytes - overhead - kMlx5InlineHeader;
   sizes.sends = queue_bytes / bytes;
@@ -122,7 +134,7 @@ Result<void, Error> check_limits(const Personality& nic, const QueueSizes& sizes
     if (one.wanted > one.most) return failure(beyond_limit(one.name, one.wanted, one.limit, 0, one.most));
   }
   if (sizes.inline_bytes > nic.max_inline_data) {
-    return failure(invalid(fmt::format(
+    return failure(too_much(fmt::format(
         "cap.max_inline_data is {}, and a work request has at most {} bytes inline: ask for less, and send "
         "longer messages without IBV_SEND_INLINE",
         sizes.inline_bytes, nic.max_inline_data)));
@@ -155,6 +167,11 @@ Result<QueueSizes, Error> granted_shared_sizes(const Personality& nic, const Que
     return failure(beyond_limit("attr.max_sge", requested.receive_sges, "max_srq_sge", 0, nic.max_srq_sge));
   }
   return nic.granted_room == GrantedRoom::kMlx5 ? mlx5_shared_sizes(requested) : requested;
+}
+
+Result<void, Error> check_completions(const Personality& nic, std::uint32_t requested) {
+  if (requested > 0 && requested <= nic.max_cqe) return success();
+  return failure(beyond_limit("cqe", requested, "max_cqe", 1, nic.max_cqe));
 }
 
 std::uint32_t granted_completions(const Personality& nic, std::uint32_t requested) {

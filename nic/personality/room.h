@@ -32,6 +32,9 @@ Result<QueueSizes, Error> granted_sizes(const Personality& nic, RoomService serv
 /// The same of a shared receive queue, of which there are only receives.
 Result<QueueSizes, Error> granted_shared_sizes(const Personality& nic, const QueueSizes& requested);
 
+/// EINVAL: none, or more than the NIC has.
+Result<void, Error> check_completions(const Personality& nic, std::uint32_t requested);
+
 /// The entries of a completion queue; with kPowerOfTwo as above.
 std::uint32_t granted_completions(const Personality& nic, std::uint32_t requested);
 
