@@ -1,0 +1,112 @@
+# Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+"""`urnic run --like CARD`: whether the NIC does what is known of that card.
+
+A program of ours observes, and the expectations in `personality` judge. They were written from what is known
+of the cards, and not from this project's code.
+"""
+import json
+import pathlib
+import subprocess
+
+import harness
+from personality import rules
+from personality.connectx import CONNECTX5, CONNECTX6, CONNECTX6_SLOW
+from personality.e810 import E810
+from personality.every_card import EVERY_CARD, NOWHERE_KNOWN
+from personality.rxe import RXE
+
+CARDS = {"connectx5": CONNECTX5, "connectx6": CONNECTX6, "e810": E810, "rxe": RXE}
+SECTIONS = ("attributes", "sizes", "room", "posting", "completions", "failures", "memory", "timing")
+
+
+def with_every_card(card):
+    """A card's expectations; where it has none of its own, every card's."""
+    own = {expectation.name for expectation in card}
+    return [*card, *(other for other in EVERY_CARD if other.name not in own)]
+
+
+def report(title, differences):
+    return "\n".join([title, *(f"  {difference}" for difference in differences)])
+
+
+class PersonalityJudge(harness.ClientTest):
+    def observe(self, like=None, *options):
+        """The observations of a NIC of its own."""
+        file = pathlib.Path(self.runtime, f"{like}.json")
+        program = harness.STAGE.program("personality_probe")
+        nic = ["--port", "loopback", *(["--like", like] if like else [])]
+        process = self.start(f"like {like}", [program, "--output", file, *options], nic)
+        self.expect_end(process)
+        return json.loads(file.read_text())
+
+    def require_card(self, card):
+        words = [harness.STAGE.urnic, "run", "--help"]
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        if "--like" not in told:
+            self.skipTest("this urnic has no 'urnic run --like'")
+        if card not in told:
+            self.skipTest(f"this urnic is not like {card}")
+
+    def judge(self, card, *options, expectations=None):
+        self.require_card(card)
+        expectations = with_every_card(CARDS[card]) if expectations is None else expectations
+        observations = self.observe(card, *options)
+        differences = rules.differences(expectations, observations)
+        wrong = [difference for difference in differences if difference.expectation.judges]
+        others = [difference for difference in differences if not difference.expectation.judges]
+        if others:
+            print(report(f"{card} differs from what is not sure enough to judge by:", others))
+        if wrong:
+            counted = sum(expectation.judges for expectation in expectations)
+            self.fail(report(f"{card}: {len(wrong)} of {counted} observations are not as expected", wrong))
+
+    def test_like_connectx5(self):
+        self.judge("connectx5")
+
+    def test_like_connectx6(self):
+        self.judge("connectx6")
+
+    def test_like_connectx6_when_timers_are_long(self):
+        self.judge("connectx6", "--only", "timing", "--slow", 1, expectations=CONNECTX6_SLOW)
+
+    def test_like_e810(self):
+        self.judge("e810")
+
+    def test_like_rxe(self):
+        self.judge("rxe")
+
+    def test_a_plain_nic_does_what_every_card_does(self):
+        differences = rules.differences(EVERY_CARD, self.observe())
+        if differences:
+            self.fail(report("a NIC like no card in particular", differences))
+
+    def test_each_section_runs_alone(self):
+        for section in SECTIONS:
+            with self.subTest(section=section):
+                self.assertTrue(self.observe(None, "--only", section))
+
+    def test_what_is_judged_is_observed(self):
+        """A misspelled name would judge nothing."""
+        names = set(self.observe(None, "--slow", 1))
+        for card, expectations in (*CARDS.items(), ("slow", CONNECTX6_SLOW), ("none", NOWHERE_KNOWN)):
+            with self.subTest(card=card):
+                self.assertEqual({expectation.name for expectation in expectations} - names, set())
+
+    def test_cards_do_not_agree_with_each_other(self):
+        """What one card must do, another must not: a judge that accepted all would be none."""
+        for card in CARDS:
+            for other in set(CARDS) - {card}:
+                rules_of_other = {
+                    expectation.name: expectation.rule for expectation in CARDS[other] if expectation.judges
+                }
+                exact = {
+                    expectation.name: expectation.rule.value
+                    for expectation in CARDS[card]
+                    if expectation.judges and isinstance(expectation.rule, rules.Exactly)
+                }
+                refused = [
+                    name
+                    for name, value in exact.items()
+                    if name in rules_of_other and not rules_of_other[name].holds(value)
+                ]
+                self.assertGreaterEqual(len(refused), 1, f"{card} passes as {other}")
