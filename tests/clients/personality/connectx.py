@@ -1,13 +1,13 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What is known of ConnectX-5 and ConnectX-6 with default firmware settings, as libmlx5 shows them."""
 from personality import rules
-from personality.every_card import CQES, SRQ_ELEMENTS, SRQ_WRS, asked_sizes
+from personality.every_card import CQES, REFUSED, SRQ_ELEMENTS, SRQ_WRS, asked_sizes
 from personality.rules import UNTOUCHED, Between, Matches, OneOf
 
 _CHARACTERIZATION = "unionxic's rdma-fault-characterization"
-_BOTH = f"measured on ConnectX-5 and ConnectX-6 by {_CHARACTERIZATION}"
-_CX6 = f"measured on ConnectX-6 with firmware 20.43 by {_CHARACTERIZATION}"
-_CX5 = f"measured on ConnectX-5 with firmware 16.35 by {_CHARACTERIZATION}"
+_BOTH = f"on ConnectX-5 and ConnectX-6 by {_CHARACTERIZATION}"
+_CX6 = f"on ConnectX-6 with firmware 20.43 by {_CHARACTERIZATION}"
+_CX5 = f"on ConnectX-5 with firmware 16.35 by {_CHARACTERIZATION}"
 _VERBS_C = "rdma-core's providers/mlx5/verbs.c"
 _QP_C = "rdma-core's providers/mlx5/qp.c"
 _CQ_C = "rdma-core's providers/mlx5/cq.c"
@@ -122,7 +122,7 @@ _POSTING = [
     *rules.from_source(rules.READ, _SRQ_C, {"post.srq.too_many_elements": "EINVAL"}),
     *rules.from_source(
         rules.DOCUMENTED,
-        "the InfiniBand standard: the responder refuses a misaligned atomic as an invalid request",
+        "the InfiniBand standard, second-hand: a misaligned atomic is an invalid request",
         {"post.atomic.misaligned_status": "REM_INV_REQ_ERR", "post.atomic.aligned_status": "SUCCESS"},
     ),
     *rules.from_source(rules.RECALLED, _QP_C, {"post.send.unknown_opcode": "EINVAL"}),
@@ -215,7 +215,7 @@ _FAILURES = [
     ),
     *rules.from_source(
         rules.DOCUMENTED,
-        "the InfiniBand standard: a SEND longer than its receive is an invalid request",
+        "the InfiniBand standard, second-hand: a SEND longer than its receive is an invalid request",
         {"fail.send_too_long.status": "REM_INV_REQ_ERR", "fail.receive_too_short.status": "LOC_LEN_ERR"},
     ),
     *rules.from_source(
@@ -248,7 +248,13 @@ _FAILURES = [
             "event.element_beyond_its_region.near": "QP_ACCESS_ERR",
         },
     ),
-    *rules.from_source(rules.MEASURED, _BOTH, {"fail.responder_in_rtr.status": "SUCCESS"}),
+    *rules.from_source(
+        rules.MEASURED,
+        _BOTH,
+        {"fail.responder_in_rtr.status": "SUCCESS", "state.receiver_not_ready.far": "RTS"}
+        | {f"state.{name}.far": "ERR" for name in REFUSED}
+        | {"dereg.status": "REM_ACCESS_ERR", "write_past_end.status": "REM_ACCESS_ERR"},
+    ),
     *rules.from_source(
         rules.MEASURED,
         f"{_BOTH}: an empty entry of the GID table",

@@ -134,5 +134,10 @@ RXE = [
         {f"fail.{name}.vendor_err": 0 for name in ("unknown_lkey", "unknown_rkey", "flush_first")},
     ),
     *_waits(),
-    *rules.not_known("no source says", "dereg.silence_us", "write_past_end.whole_packets_left"),
+    *rules.from_source(
+        rules.READ,
+        f"{_RESPONDER} (check_rkey): the first packet is refused, as the whole message does not fit",
+        {"write_past_end.whole_packets_left": 0, "write_past_end.odd_bytes_left": 0},
+    ),
+    *rules.not_known("no source says", "dereg.silence_us"),
 ]
