@@ -67,6 +67,7 @@ void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConf
   deps.send_completions->complete({.wr_id = wqe.request.wr_id,
                                    .status = status,
                                    .opcode = completion_opcode(wqe.request.operation),
+                                   .has_immediate = has_immediate(wqe.request.operation),
                                    .detail = outcome.detail,
                                    .solicited = !is_success,
                                    .byte_length = wqe.length,

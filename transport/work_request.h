@@ -72,6 +72,9 @@ constexpr std::string_view name_of(SendOperation operation) {
 constexpr bool has_response(SendOperation operation) {
   return operation >= SendOperation::kRead && operation <= SendOperation::kAtomicWrite;
 }
+constexpr bool has_immediate(SendOperation operation) {
+  return operation == SendOperation::kSendWithImmediate || operation == SendOperation::kWriteWithImmediate;
+}
 constexpr bool is_send(SendOperation operation) {
   return operation <= SendOperation::kSendWithInvalidate;
 }

@@ -38,6 +38,10 @@ constexpr Row kBehaviourRows[] = {
         "send-before-rts", "a send before RTS is",
         {own(EarlyPost::kRefused), read(EarlyPost::kTakenAndLost, kMlx5Qp),
          read(EarlyPost::kTakenAndLost, kMlx5Qp), unknown(), unknown(), as(Column::kConnectX6)}),
+    row<&P::early_receive>(
+        "receive-before-init", "a receive before INIT is",
+        {own(EarlyPost::kRefused), read(EarlyPost::kTakenAndLost, kMlx5Qp),
+         read(EarlyPost::kTakenAndLost, kMlx5Qp), unknown(), unknown(), own(EarlyPost::kRefused)}),
     row<&P::atomic_address>(
         "atomic-address", "the remote address of an atomic that can be posted is",
         {own(AtomicAddress::kAny), read(AtomicAddress::kAny, kMlx5Qp), read(AtomicAddress::kAny, kMlx5Qp),
@@ -86,6 +90,10 @@ constexpr Row kBehaviourRows[] = {
         "grh-flag", "IBV_WC_GRH is set in completions of receives:",
         {own(GrhFlag::kDatagrams), read(GrhFlag::kDatagrams, kMlx5Cq), read(GrhFlag::kDatagrams, kMlx5Cq),
          unknown(), read(GrhFlag::kEvery, kRxeDriver), own(GrhFlag::kDatagrams)}),
+    row<&P::immediate_flag>(
+        "immediate-flag", "IBV_WC_WITH_IMM is set in completions of messages with immediate data:",
+        {own(ImmediateFlag::kReceives), read(ImmediateFlag::kBothEnds, kMlx5Cq),
+         read(ImmediateFlag::kBothEnds, kMlx5Cq), unknown(), unknown(), own(ImmediateFlag::kReceives)}),
     row<&P::unpolled_completions>(
         "unpolled-completions", "completions that wait when a queue pair is destroyed, or reset, are",
         {own(UnpolledCompletions::kRemoved), read(UnpolledCompletions::kRemoved, kMlx5Cq),

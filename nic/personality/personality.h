@@ -28,7 +28,8 @@ enum class RoomReturn : std::uint8_t {
 /// What a post returns that is not possible.
 enum class PostError : std::uint8_t { kInvalid, kNoMemory };
 
-/// What happens to a send that is posted to a queue pair before RTS.
+/// What happens to a request that is posted to a queue pair too early: a send before RTS, a receive before
+/// INIT.
 enum class EarlyPost : std::uint8_t { kRefused, kTakenAndLost };
 
 /// Which addresses an atomic operation may be posted for.
@@ -44,6 +45,9 @@ enum class UndefinedFields : std::uint8_t {
 
 /// What vendor_err says.
 enum class VendorErrors : std::uint8_t { kZero, kMlx5, kIrdma };
+
+/// Which completions of messages with immediate data have IBV_WC_WITH_IMM.
+enum class ImmediateFlag : std::uint8_t { kReceives, kBothEnds };
 
 /// Which completions of successful receives have IBV_WC_GRH.
 enum class GrhFlag : std::uint8_t { kDatagrams, kEvery };
@@ -83,6 +87,7 @@ struct Personality {
   PostError too_many_send_sges{};
   PostError inline_too_long{};
   EarlyPost early_post{};
+  EarlyPost early_receive{};
   AtomicAddress atomic_address{};
   Offer atomics{};
   Offer shared_receive_queues{};
@@ -95,6 +100,7 @@ struct Personality {
   UndefinedFields successful_send{};
   VendorErrors vendor_errors{};
   GrhFlag grh_flag{};
+  ImmediateFlag immediate_flag{};
   UnpolledCompletions unpolled_completions{};
   NamedFailure named_failure{};
 
@@ -128,6 +134,8 @@ struct Personality {
   std::uint64_t max_pkeys = 0;
   std::uint64_t local_ca_ack_delay = 0;
   std::uint64_t max_dm_size = 0;
+  std::uint64_t max_cq_count = 0;
+  std::uint64_t max_cq_period = 0;
   std::uint64_t max_msg_sz = 0;
   std::uint64_t lid = 0;
 };

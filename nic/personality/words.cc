@@ -96,6 +96,16 @@ std::string_view words_of(GrhFlag flag) {
   return "";
 }
 
+std::string_view words_of(ImmediateFlag flag) {
+  switch (flag) {
+    case ImmediateFlag::kReceives:
+      return "receives";
+    case ImmediateFlag::kBothEnds:
+      return "receives and sends";
+  }
+  return "";
+}
+
 std::string_view words_of(UnpolledCompletions completions) {
   switch (completions) {
     case UnpolledCompletions::kRemoved:

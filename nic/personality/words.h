@@ -19,6 +19,7 @@ std::string_view words_of(AtomicAddress address);
 std::string_view words_of(UndefinedFields fields);
 std::string_view words_of(VendorErrors errors);
 std::string_view words_of(GrhFlag flag);
+std::string_view words_of(ImmediateFlag flag);
 std::string_view words_of(UnpolledCompletions completions);
 std::string_view words_of(NamedFailure failure);
 std::string_view words_of(AckTimers timers);

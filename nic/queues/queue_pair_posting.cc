@@ -36,7 +36,10 @@ bool QueuePair::is_atomic_allowed(const SendRequest& request) const {
 }
 
 PostStatus QueuePair::can_post_receive(std::size_t sge_count) const {
-  if (!may_post_receives(posted_state_.load(std::memory_order_relaxed))) return PostStatus::kWrongState;
+  if (!may_post_receives(posted_state_.load(std::memory_order_relaxed))) {
+    const bool is_lost = personality().early_receive == EarlyPost::kTakenAndLost;
+    return is_lost ? PostStatus::kLost : PostStatus::kWrongState;
+  }
   if (attributes_.srq != nullptr || !has_receive_queue(attributes_.type)) return PostStatus::kBadRequest;
   if (receive_queue_.is_full()) return PostStatus::kQueueFull;
   if (sge_count > receive_queue_.limits().sges) return PostStatus::kTooManySges;

@@ -96,10 +96,10 @@ void write_identity(const Completion& completion, ibv_wc& wc) {
 }
 
 /// A send of mlx5: READs and atomics have a length, and nothing else has.
-void write_untouched_send(const Completion& completion, ibv_wc& wc) {
+void write_untouched_send(const nic::Personality& like, const Completion& completion, ibv_wc& wc) {
   write_identity(completion, wc);
   wc.opcode = wc_opcode(completion.opcode);
-  wc.wc_flags = 0;
+  wc.wc_flags = wc_flags_like(like, completion);
   switch (completion.opcode) {
     case transport::CompletionOpcode::kRdmaRead:
     case transport::CompletionOpcode::kCompareSwap:
@@ -149,7 +149,10 @@ std::uint32_t vendor_error(const nic::Personality& like, const Completion& compl
 unsigned int wc_flags_like(const nic::Personality& like, const Completion& completion) {
   const bool is_received = completion.status == CompletionStatus::kSuccess && is_receive(completion.opcode);
   const bool has_grh = is_received && like.grh_flag == nic::GrhFlag::kEvery;
-  return wc_flags(completion) | (has_grh ? unsigned{IBV_WC_GRH} : 0);
+  const bool has_immediate = completion.has_immediate && completion.status == CompletionStatus::kSuccess &&
+                             like.immediate_flag == nic::ImmediateFlag::kBothEnds;
+  return wc_flags(completion) | (has_grh ? unsigned{IBV_WC_GRH} : 0) |
+         (has_immediate ? unsigned{IBV_WC_WITH_IMM} : 0);
 }
 
 void write_like(const nic::Personality& like, const Completion& completion, ibv_wc& wc) {
@@ -157,7 +160,7 @@ void write_like(const nic::Personality& like, const Completion& completion, ibv_
   const UndefinedFields fields = like.successful_send;
   const std::uint32_t vendor_error_before = wc.vendor_err;
   if (fields == UndefinedFields::kUntouched && !is_receive(completion.opcode)) {
-    return write_untouched_send(completion, wc);
+    return write_untouched_send(like, completion, wc);
   }
   wc = to_wc(completion);
   wc.wc_flags = wc_flags_like(like, completion);

@@ -127,8 +127,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input*, ibv_
                    .rx_hash_fields_mask = kOfferedHashFields,
                    .rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ};
   ours.max_wq_type_rq = DeviceLimits::kMaxQueuePairs;  // and of queue pairs together
-  ours.cq_mod_caps = {.max_cq_count = DeviceLimits::kMaxModeratedCompletions,
-                      .max_cq_period = DeviceLimits::kMaxModerationPeriod};
+  ours.cq_mod_caps = {.max_cq_count = static_cast<std::uint16_t>(like.max_cq_count),
+                      .max_cq_period = static_cast<std::uint16_t>(like.max_cq_period)};
   ours.phys_port_cnt_ex = ours.orig_attr.phys_port_cnt;
   ours.max_dm_size = like.max_dm_size;
   offer_on_demand_paging(like, ours);

@@ -155,7 +155,12 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
   if (const int fault = objects().check(cq); fault != 0) return fault;
   if (attr == nullptr) return EINVAL;
   if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EOPNOTSUPP;
+  const nic::Personality& like = *Context::of(cq->context).nic().config().personality;
   if ((attr->attr_mask & IBV_CQ_ATTR_MODERATE) != 0) {
+    if (like.max_cq_count == 0) return EOPNOTSUPP;
+    if (attr->moderate.cq_count > like.max_cq_count || attr->moderate.cq_period > like.max_cq_period) {
+      return EINVAL;
+    }
     Cq::of(cq).inner->moderate(
         {.count = attr->moderate.cq_count, .period = std::chrono::microseconds(attr->moderate.cq_period)});
   }

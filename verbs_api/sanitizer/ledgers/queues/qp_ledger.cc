@@ -98,7 +98,7 @@ void QpLedger::on_sends_aborted(std::uint32_t count) {
 
 void QpLedger::on_receive(const transport::ReceiveRequest& request, std::span<const Sge> elements,
                           PostStatus status) {
-  if (status == PostStatus::kWrongState) {
+  if (status == PostStatus::kWrongState || status == PostStatus::kLost) {
     return complaints_.complain(Finding::kPostInWrongState, facts_.name, [&] {
       return fmt::format("receive wr_id {} was posted while the queue pair was in IBV_QPS_RESET",
                          request.wr_id);
