@@ -123,7 +123,7 @@ struct Completion {
   std::uint64_t wr_id = 0;
   CompletionStatus status = CompletionStatus::kSuccess;
   CompletionOpcode opcode = CompletionOpcode::kSend;
-  bool has_immediate = false;  ///< the message; of a receive it is in `immediate`
+  bool has_immediate = false;  ///< of a send: QpConfig::marks_sent_immediate
   bool has_invalidate = false;
   bool has_grh = false;  ///< a datagram: the first 40 bytes received are the GRH area (fact 42)
   bool is_ipv4 = false;  ///< of a datagram: what stands in its GRH area is an IPv4 header

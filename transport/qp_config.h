@@ -55,6 +55,7 @@ struct QpConfig {
   /// A failure, or a flush, completes all requests that have no completion yet, also those that succeeded
   /// before: the oldest names the reason. The queue keeps them (SendQueue::take_room_from()).
   bool names_oldest_failure = false;
+  bool marks_sent_immediate = false;  ///< a send with immediate data says so when it completes
 
   /// Whether the program wants an event when the send queue is drained (SQD).
   bool notify_when_drained = false;

@@ -64,16 +64,17 @@ void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConf
   if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
     deps.counters.add(Counter::kSendCompletionError);
   }
-  deps.send_completions->complete({.wr_id = wqe.request.wr_id,
-                                   .status = status,
-                                   .opcode = completion_opcode(wqe.request.operation),
-                                   .has_immediate = has_immediate(wqe.request.operation),
-                                   .detail = outcome.detail,
-                                   .solicited = !is_success,
-                                   .byte_length = wqe.length,
-                                   .qp_number = config.local_qp,
-                                   .source_qp = config.remote_qp,
-                                   .place = place});
+  deps.send_completions->complete(
+      {.wr_id = wqe.request.wr_id,
+       .status = status,
+       .opcode = completion_opcode(wqe.request.operation),
+       .has_immediate = config.marks_sent_immediate && has_immediate(wqe.request.operation),
+       .detail = outcome.detail,
+       .solicited = !is_success,
+       .byte_length = wqe.length,
+       .qp_number = config.local_qp,
+       .source_qp = config.remote_qp,
+       .place = place});
 }
 
 }  // namespace urnic::transport

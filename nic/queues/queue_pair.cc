@@ -236,6 +236,7 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
           .checks_writes_by_packet = nic.long_write == LongWrite::kWholePackets,
           .names_oldest_failure = nic.named_failure == NamedFailure::kOldestOutstanding &&
                                   nic.send_room == RoomReturn::kWhenPolled,
+          .marks_sent_immediate = nic.immediate_flag == ImmediateFlag::kBothEnds,
           .notify_when_drained = attributes.notify_when_drained.value_or(false),
           .min_ack_timeout = device.min_ack_timeout,
           .ack_delay = device.ack_delay,

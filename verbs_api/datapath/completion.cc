@@ -39,7 +39,7 @@ ibv_wc_opcode wc_opcode(CompletionOpcode opcode) {
 
 unsigned int wc_flags(const Completion& completion) {
   unsigned int flags = 0;
-  if (completion.has_immediate && is_receive(completion.opcode)) flags |= IBV_WC_WITH_IMM;
+  if (completion.has_immediate) flags |= IBV_WC_WITH_IMM;
   if (completion.has_invalidate) flags |= IBV_WC_WITH_INV;
   if (completion.has_grh) flags |= IBV_WC_GRH;
   return flags;

@@ -149,10 +149,7 @@ std::uint32_t vendor_error(const nic::Personality& like, const Completion& compl
 unsigned int wc_flags_like(const nic::Personality& like, const Completion& completion) {
   const bool is_received = completion.status == CompletionStatus::kSuccess && is_receive(completion.opcode);
   const bool has_grh = is_received && like.grh_flag == nic::GrhFlag::kEvery;
-  const bool has_immediate = completion.has_immediate && completion.status == CompletionStatus::kSuccess &&
-                             like.immediate_flag == nic::ImmediateFlag::kBothEnds;
-  return wc_flags(completion) | (has_grh ? unsigned{IBV_WC_GRH} : 0) |
-         (has_immediate ? unsigned{IBV_WC_WITH_IMM} : 0);
+  return wc_flags(completion) | (has_grh ? unsigned{IBV_WC_GRH} : 0);
 }
 
 void write_like(const nic::Personality& like, const Completion& completion, ibv_wc& wc) {
