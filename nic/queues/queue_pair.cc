@@ -75,8 +75,10 @@ QueuePair::QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEven
                               .max_send_sge = send_queue_.limits().sges,
                               .max_receive_sge = receive_queue_.limits().sges,
                               .max_inline_data = send_queue_.limits().inline_bytes};
+  if (&personality() == &personality_of(Column::kDefault)) return;
   restricts_atomics_ =
       personality().atomics == Offer::kNo || personality().atomic_address == AtomicAddress::kAligned;
+  likeness_ = std::make_unique<Likeness>();
   return_room_when_polled();
 }
 
@@ -88,14 +90,15 @@ void QueuePair::return_room_when_polled() {
   const bool has_receives =
       nic.receive_room == RoomReturn::kWhenPolled && has_receive_queue(attributes_.type);
   if (is_for_frames(attributes_.type) || (!has_sends && !has_receives)) return;
-  room_ = std::make_shared<PolledRoom>();
-  if (has_sends) send_queue_.take_room_from(room_->sends_end);
+  const auto room = std::make_shared<PolledRoom>();
+  likeness_->room = room;
+  if (has_sends) send_queue_.take_room_from(room->sends_end);
   if (!has_receives) return;
   if (attributes_.srq != nullptr) {
-    room_->unpolled_receives = attributes_.srq->unpolled();
+    room->unpolled_receives = attributes_.srq->unpolled();
   } else {
-    room_->unpolled_receives = std::make_shared<std::atomic<std::uint32_t>>(0);
-    receive_queue_.count_taken_in(*room_->unpolled_receives);
+    room->unpolled_receives = std::make_shared<std::atomic<std::uint32_t>>(0);
+    receive_queue_.count_taken_in(*room->unpolled_receives);
   }
 }
 
@@ -146,7 +149,7 @@ void QueuePair::discard_completions() {
   if (personality().unpolled_completions == UnpolledCompletions::kStay) return;
   for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
     const std::uint32_t receives = queue != nullptr ? queue->discard(number_) : 0;
-    if (room_ != nullptr) room_->polled_receives(receives);
+    if (const auto told = room()) told->polled_receives(receives);
   }
 }
 
@@ -214,42 +217,45 @@ transport::QpConfig QueuePair::config_from(const QpAttributes& attributes) const
   const transport::PathMtu path_mtu = is_connected(attributes_.type)
                                           ? attributes.path_mtu.value_or(defaults.path_mtu)
                                           : usual_path_mtu(device);
-  return {.service = service_of(attributes_.type).value_or(defaults.service),
-          .local_qp = number_,
-          .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
-          .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
-          .access = attributes.access.value_or(defaults.access),
-          .path_mtu = path_mtu,
-          .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
-          .max_responder_resources =
-              attributes.max_responder_resources.value_or(defaults.max_responder_resources),
-          .min_rnr_timer = attributes.min_rnr_timer.value_or(defaults.min_rnr_timer),
-          .send_psn = attributes.send_psn.value_or(defaults.send_psn),
-          .max_reads_in_flight = attributes.max_reads_in_flight.value_or(defaults.max_reads_in_flight),
-          .ack_timeout = attributes.ack_timeout.value_or(defaults.ack_timeout),
-          .retry_count = attributes.retry_count.value_or(defaults.retry_count),
-          .rnr_retry = attributes.rnr_retry.value_or(defaults.rnr_retry),
-          .qkey = attributes.qkey.value_or(defaults.qkey),
-          .retry_schedule = schedule_of_retries_.count > 0 ? &schedule_of_retries_ : nullptr,
-          .has_endless_retries = nic.seven_retries == SevenRetries::kEndless,
-          .is_long_send_operational = nic.long_send == LongSend::kOperationalError,
-          .checks_writes_by_packet = nic.long_write == LongWrite::kWholePackets,
-          .names_oldest_failure = nic.named_failure == NamedFailure::kOldestOutstanding &&
-                                  nic.send_room == RoomReturn::kWhenPolled,
-          .marks_sent_immediate = nic.immediate_flag == ImmediateFlag::kBothEnds,
-          .notify_when_drained = attributes.notify_when_drained.value_or(false),
-          .min_ack_timeout = device.min_ack_timeout,
-          .ack_delay = device.ack_delay,
-          .window_packets = std::min(device.window_packets, device.window_bytes / bytes(path_mtu)),
-          .recovery = recovery(),
-          .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
+  return {
+      .service = service_of(attributes_.type).value_or(defaults.service),
+      .local_qp = number_,
+      .remote_qp = attributes.destination_qp.value_or(defaults.remote_qp),
+      .pd = attributes_.pd != nullptr ? attributes_.pd->id : transport::PdId{},
+      .access = attributes.access.value_or(defaults.access),
+      .path_mtu = path_mtu,
+      .receive_psn = attributes.receive_psn.value_or(defaults.receive_psn),
+      .max_responder_resources =
+          attributes.max_responder_resources.value_or(defaults.max_responder_resources),
+      .min_rnr_timer = attributes.min_rnr_timer.value_or(defaults.min_rnr_timer),
+      .send_psn = attributes.send_psn.value_or(defaults.send_psn),
+      .max_reads_in_flight = attributes.max_reads_in_flight.value_or(defaults.max_reads_in_flight),
+      .ack_timeout = attributes.ack_timeout.value_or(defaults.ack_timeout),
+      .retry_count = attributes.retry_count.value_or(defaults.retry_count),
+      .rnr_retry = attributes.rnr_retry.value_or(defaults.rnr_retry),
+      .qkey = attributes.qkey.value_or(defaults.qkey),
+      .retry_schedule = likeness_ != nullptr && likeness_->retries.count > 0 ? &likeness_->retries : nullptr,
+      .has_endless_retries = nic.seven_retries == SevenRetries::kEndless,
+      .is_long_send_operational = nic.long_send == LongSend::kOperationalError,
+      .checks_writes_by_packet = nic.long_write == LongWrite::kWholePackets,
+      .names_oldest_failure =
+          nic.named_failure == NamedFailure::kOldestOutstanding && nic.send_room == RoomReturn::kWhenPolled,
+      .marks_sent_immediate = nic.immediate_flag == ImmediateFlag::kBothEnds,
+      .notify_when_drained = attributes.notify_when_drained.value_or(false),
+      .min_ack_timeout = device.min_ack_timeout,
+      .ack_delay = device.ack_delay,
+      .window_packets = std::min(device.window_packets, device.window_bytes / bytes(path_mtu)),
+      .recovery = recovery(),
+      .congestion = device.congestion.is_none() ? nullptr : &device.congestion};
 }
 
 void QueuePair::apply(QpState to, const QpAttributes& attributes) {
   const QpState from = endpoint_->state();
   current_ = attributes;
-  schedule_of_retries_ = retry_schedule(personality().ack_timers, attributes.ack_timeout.value_or(0),
+  if (likeness_ != nullptr) {
+    likeness_->retries = retry_schedule(personality().ack_timers, attributes.ack_timeout.value_or(0),
                                         attributes.retry_count.value_or(0));
+  }
   const transport::QpConfig config = config_from(attributes);
   if (monitor_ != nullptr) monitor_->on_modified();
   switch (to) {
@@ -257,7 +263,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
       engine_.unschedule(*this);
       // As hardware does: a queue pair that is reset has not completed anything yet.
       discard_completions();
-      if (room_ != nullptr) room_->sends_end.store(0, std::memory_order_release);
+      if (const auto told = room()) told->sends_end.store(0, std::memory_order_release);
       engine_.take_only_from(number_, std::nullopt);
       current_ = {};
       agreed_recovery_.reset();

@@ -170,7 +170,7 @@ class QueuePair {
   // --- Control path; any thread ---
 
   /// Null unless its room comes back when the program polls: whoever sees that tells it.
-  const std::shared_ptr<PolledRoom>& room() const { return room_; }
+  std::shared_ptr<PolledRoom> room() const { return likeness_ != nullptr ? likeness_->room : nullptr; }
 
   /// From now on `watch`, which must outlive this, sees what is posted. Before the first post.
   void use(PostWatch& watch) { post_watch_ = &watch; }
@@ -255,11 +255,17 @@ class QueuePair {
   void apply(transport::QpState to, const QpAttributes& attributes);
   void set_address_vector(const AddressVector& address, transport::QpNumber remote_qp);
 
+  /// What it needs to be like another NIC.
+  struct Likeness {
+    std::shared_ptr<PolledRoom> room;  ///< null: room comes back when the NIC is done
+    transport::RetrySchedule retries;  ///< under the engine lock
+  };
+
   QueueEngine& engine_;
   transport::QpNumber number_;
-  PostWatch* post_watch_ = nullptr;
   bool restricts_atomics_ = false;                      // to none, or to aligned addresses
   std::optional<transport::Recovery> agreed_recovery_;  // under the engine lock
+  PostWatch* post_watch_ = nullptr;
   QpCreateAttributes attributes_;
   QpAttributes current_;  // under the engine lock
   Path path_;             // under the engine lock
@@ -272,10 +278,9 @@ class QueuePair {
   std::uint32_t waiting_posts_ = 0;  // since the last that did not wait; under the send lock
   std::uint64_t waiting_bytes_ = 0;
   std::mutex receive_mutex_;
-  std::shared_ptr<PolledRoom> room_;
+  std::unique_ptr<Likeness> likeness_;  // of another NIC; null: there is none
   transport::SendQueue send_queue_;
   transport::ReceiveQueue receive_queue_;
-  transport::RetrySchedule schedule_of_retries_;  // under the engine lock
   std::unique_ptr<QpMonitor> monitor_;
   std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };

@@ -44,9 +44,10 @@ using transport::SendRequest;
 
 // Beside its rings: queues, and the responder resources. Of mutexes there are two, with 40 bytes on x86-64
 // and 48 on arm64.
-TEST(QueuePairSize, OfAnIdleConnectionIsBelowTwoKibibytes) {
+TEST(QueuePairSize, OfAnIdleConnectionIsAboutTwoKibibytes) {
   constexpr std::size_t kMutexes = 2 * (sizeof(std::mutex) - 40);
-  EXPECT_LT(sizeof(QueuePair) + sizeof(transport::RcEndpoint), 2048u + kMutexes);
+  constexpr std::size_t kLikeOthers = 64;  // what a queue pair has to know of the NIC that it may be like
+  EXPECT_LT(sizeof(QueuePair) + sizeof(transport::RcEndpoint), 2048u + kLikeOthers + kMutexes);
 }
 
 /// What a batch allocates, once everything has been done before.
