@@ -1,6 +1,8 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """How the two ends of a connection by rdma_cm agree on selective repeat, by the distribution's own librdmacm.
 """
+import json
+
 import harness
 import pcapng
 from cm_pair import NICS, SERVER, CmPairTest
@@ -77,3 +79,34 @@ class Ece(CmPairTest):
         refused = self.start("refused", ["true"], ["--recovery", "selective"])
         self.expect_end(refused, code=2)
         self.assertIn("there are go-back-n and selective-repeat, not", refused.output())
+
+
+class Lost(CmPairTest):
+    def test_selective_naks_are_read_by_check_and_view(self):
+        file = self.runtime / "server.pcapng"
+        words = ["ib_write_bw", "-R", "-n", "200", "-s", "65536"]
+        options = ["--recovery", "selective-repeat"]
+        nics = [
+            [*NICS[0], *options, "--pcap", file],
+            [*NICS[1], *options, "--fault", "loss=0.01,seed=3"],
+        ]
+        self.run_cm_pair(words, [*words, SERVER], nics)
+        checked = self.start_plain("check", [harness.STAGE.urnic, "check", "--json", file])
+        self.expect_end(checked)
+        (report,) = json.loads(checked.output())
+        self.assertEqual((report["verdict"], report["violations"]), ("clean", 0))
+        naks = sum(
+            flow["requests"]["selective_naks"]
+            for connection in report["connections"]
+            for flow in connection["flows"]
+            if "requests" in flow
+        )
+        self.assertGreater(naks, 0)
+        self.assertEqual(report["count_by_rule"]["selective-nak"], naks)
+        shown = self.start_plain("view", [harness.STAGE.urnic, "view", "--json", file])
+        self.expect_end(shown)
+        page = json.loads(shown.output())
+        packets = [packet for packet in page["packets"] if packet["label"] == "Selective NAK"]
+        self.assertEqual(len(packets), naks)
+        headers = page["layouts"][packets[0]["layout"]]
+        self.assertEqual([header["name"] for header in headers][-2:], ["AETH", "Held packets"])

@@ -8,6 +8,7 @@
 
 #include "tools/conformance/check/packets/icrc.h"
 #include "tools/conformance/check/packets/opcode.h"
+#include "tools/conformance/check/unwrapping/unwrapper.h"
 
 namespace urnic::fuzz {
 namespace {
@@ -22,8 +23,10 @@ std::uint16_t load_little(const std::uint8_t* at) {
 }
 
 void set_right_icrc(std::vector<std::byte>& bytes) {
-  const auto frame = check::parse_frame(check::LinkType::kEthernet, bytes);
-  if (!frame) return;
+  check::Unwrapper unwrapper;
+  const auto found = unwrapper.look(check::LinkType::kEthernet, bytes, 0);
+  const auto& frame = found.frame;
+  if (!frame || found.was_fragmented) return;
   if (const auto icrc = check::judge_icrc(*frame)) {
     const auto end = static_cast<std::size_t>(frame->ib.data() + frame->ib.size() - bytes.data());
     for (std::size_t i = 0; i < check::kIcrcBytes; ++i) {

@@ -27,7 +27,13 @@ void require(bool holds, const char* what) {
 
 void check_sums(const Checker& checker) {
   const FrameCounts& counts = checker.counts();
-  require(counts.roce_v1 + counts.roce_v2 + counts.others == counts.frames, "every frame is of one kind");
+  require(counts.roce_v1 + counts.roce_v2 + counts.copies + counts.fragments + counts.others == counts.frames,
+          "every frame is of one kind");
+  for (const std::uint64_t wrapped : counts.wrapped) {
+    require(wrapped <= counts.roce_v1 + counts.roce_v2, "a frame is wrapped once");
+  }
+  require(checker.fragments().completed() + checker.fragments().incomplete() <= counts.frames * 2,
+          "a datagram has a fragment");
   require(counts.icrc_right + counts.icrc_wrong + counts.icrc_unknown == counts.roce_v1 + counts.roce_v2,
           "every RoCE frame has one verdict");
   std::uint64_t packets = 0;

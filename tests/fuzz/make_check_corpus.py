@@ -3,11 +3,16 @@
 """Writes the corpus of check_fuzz out of pcap_fixtures: the beginnings of captures in the format of
 check_fuzz.cc.
 
-    make_check_corpus.py FIXTURES FOLDER
-"""
+    make_check_corpus.py FIXTURES FOLDER FILES
+
+FILES gets the corpus of capture_file_fuzz: pcapng files of several interfaces."""
 import pathlib
 import struct
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "check"))
+
+import wrapping  # noqa: E402
 
 MOST_BYTES = 6000
 MOST_OTHERS = 6
@@ -92,15 +97,53 @@ def congestion(path):
     return pairs
 
 
+def in_tunnels(path):
+    """The first frame of a recording in every tunnel, the second one in fragments, the third one twice."""
+    (_, first), (_, second), (_, third), *_ = frames(path)
+    pairs = [(1, wrap(first)) for wrap, _ in wrapping.TUNNELS.values()]
+    pieces = wrapping.fragments_of_ipv4(wrapping.Frame(0, second), 24)
+    return pairs + [(1, piece.data) for piece in pieces] + [(0, third), (0, third)]
+
+
+def in_tunnels_ipv6(path):
+    """Frames of IPv6 with extension headers, and in fragments."""
+    pairs = []
+    for number, (time, data) in enumerate(list(frames(path))[:4]):
+        frame = wrapping.Frame(0, data)
+        pairs.append((time, wrapping.with_extension_headers(frame).data))
+        pairs += [(0, piece.data) for piece in wrapping.fragments_of_ipv6(frame, 32, number)]
+    return pairs
+
+
+def several_interfaces(path):
+    """A pcapng file with a frame of each link type, and two that cannot be read."""
+    kinds = [(1, 6), (101, 9), (197, 9), (247, 6), (105, 3)]
+    packets = []
+    for frame in wrapping.read_pcap(path)[:3]:
+        packets += [
+            (0, frame),
+            (1, wrapping.Frame(frame.ns, frame.data[14:])),
+            (2, wrapping.erf(frame, extensions=1)),
+            (2, wrapping.erf(frame, kind=21)),
+            (3, frame),
+            (4, frame),
+        ]
+    return wrapping.pcapng(kinds, packets)
+
+
 def main():
-    fixtures, folder = map(pathlib.Path, sys.argv[1:3])
+    fixtures, folder, files = map(pathlib.Path, sys.argv[1:4])
     folder.mkdir(parents=True, exist_ok=True)
+    files.mkdir(parents=True, exist_ok=True)
+    (files / "several_interfaces.pcapng").write_bytes(several_interfaces(fixtures / "vs_tos.pcap"))
     for path in sorted(fixtures.glob("*.pcap")):
         if path.name.startswith(("arp", "ib_", "igmp", "srq")):
             continue
         (folder / f"{path.stem}.bin").write_bytes(script_of(frames(path)))
         if path.stem in WITH_DIALOG:
             (folder / f"cm_{path.stem.removeprefix('cm_')}_twice.bin").write_bytes(script_of(dialog(path)))
+    (folder / "made_tunnels.bin").write_bytes(script_of(in_tunnels(fixtures / "vs_tos.pcap")))
+    (folder / "made_tunnels_ipv6.bin").write_bytes(script_of(in_tunnels_ipv6(fixtures / "vs_ud_ipv6.pcap")))
     (folder / "made_congestion.bin").write_bytes(script_of(congestion(fixtures / "vs_sizes.pcap")))
 
 

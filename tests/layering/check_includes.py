@@ -111,6 +111,14 @@ ALLOWED = {
     "tools/conformance/check": {"tools/conformance/check"},
     # Its rooms. The files beside them put those together, and the reports see all of it.
     "tools/conformance/check/packets": {"tools/conformance/check/packets"},
+    "tools/conformance/check/reading": {
+        "tools/conformance/check/reading",
+        "tools/conformance/check/packets",
+    },
+    "tools/conformance/check/unwrapping": {
+        "tools/conformance/check/unwrapping",
+        "tools/conformance/check/packets",
+    },
     "tools/conformance/check/congestion": {
         "tools/conformance/check/congestion",
         "tools/conformance/check/findings",

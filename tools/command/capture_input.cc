@@ -38,6 +38,15 @@ void add_choice(CLI::App& command, check::Choice& choice) {
              "Show only connections of this address; A,B: only those between these two");
 }
 
+void add_udp_ports(CLI::App& command, check::UdpPorts& ports) {
+  command
+      .add_option("--udp-port", ports,
+                  "RoCEv2 goes to this UDP port, too, as a mirror writes it; may be given several times")
+      ->check(CLI::Range(1, 65535))
+      ->allow_extra_args(false)
+      ->type_name("N");
+}
+
 void complain_of_empty_choice(const std::string& file, const check::Choice& choice) {
   complain(fmt::format("{}: no connection has {}; 'urnic check {}' lists those that there are", file,
                        to_string(choice), file));

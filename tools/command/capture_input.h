@@ -10,11 +10,15 @@
 #include <string>
 
 #include "tools/conformance/check/choice.h"
+#include "tools/conformance/check/port_hints.h"
 
 namespace urnic::tools {
 
 /// Adds --qp and --ip, which fill in `choice`.
 void add_choice(CLI::App& command, check::Choice& choice);
+
+/// Adds --udp-port, which fills in `ports`.
+void add_udp_ports(CLI::App& command, check::UdpPorts& ports);
 
 /// Says that no connection of a file has what the user chose.
 void complain_of_empty_choice(const std::string& file, const check::Choice& choice);

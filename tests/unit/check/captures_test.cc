@@ -48,7 +48,7 @@ std::unique_ptr<Checker> check_file(const fs::path& path, std::vector<IcrcResult
   while (true) {
     const auto frame = reader->next();
     if (!frame) break;
-    const IcrcResult result = checker->add(reader->link_type(), *frame);
+    const IcrcResult result = checker->add(frame->link_type, *frame);
     if (icrc != nullptr) icrc->push_back(result);
   }
   EXPECT_EQ(reader ? reader->error() : "", "");

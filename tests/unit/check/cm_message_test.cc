@@ -27,7 +27,7 @@ std::vector<CmMessage> messages_in(const std::string& capture) {
   while (true) {
     const auto raw = reader->next();
     if (!raw) break;
-    const auto frame = parse_frame(reader->link_type(), raw->bytes);
+    const auto frame = parse_frame(raw->link_type, raw->bytes);
     if (const auto message = parse_cm(parse_packet(frame.value()))) messages.push_back(*message);
   }
   return messages;

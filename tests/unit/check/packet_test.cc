@@ -22,9 +22,7 @@ TEST(OpcodeTable, AgreesWithTheProductsOwn) {
   for (unsigned opcode = 0; opcode < 256; ++opcode) {
     const OpcodeInfo& ours = info_of(static_cast<std::uint8_t>(opcode));
     const auto& theirs = transport::wire::info(static_cast<transport::wire::Opcode>(opcode));
-    const bool exists =
-        theirs.operation != transport::wire::Operation::kNone &&
-        theirs.operation != transport::wire::Operation::kSelectiveNak;  // which is not standard
+    const bool exists = theirs.operation != transport::wire::Operation::kNone;
     EXPECT_EQ(ours.is_known(), exists) << opcode;
     if (exists && ours.operation != Operation::kCnp) {  // whose 16 bytes are a payload here, a header there
       ++known;

@@ -17,7 +17,7 @@ std::unique_ptr<Capture> read(const std::filesystem::path& path) {
   while (true) {
     const auto frame = reader->next();
     if (!frame) break;
-    capture->add(reader->link_type(), *frame);
+    capture->add(frame->link_type, *frame);
   }
   EXPECT_EQ(reader->error(), "");
   return capture;

@@ -29,8 +29,13 @@ class CheckCommand {
   int run() const;
   check::CheckOptions options() const;
   int judge(const std::string& file, nlohmann::json& reports) const;
+  int judge_interface(nlohmann::json& reports) const;
+  /// Ends the checking and reports. Returns the exit code.
+  int report(const std::string& name, check::Checker& checker, const std::string& damage,
+             nlohmann::json& reports) const;
 
   std::vector<std::string> files_;
+  std::string interface_;
   bool json_ = false;
   check::Makers makers_ = check::Makers::kEvery;
   bool lossy_ = false;
@@ -40,6 +45,7 @@ class CheckCommand {
   std::size_t silences_ = 5;
   check::Choice choice_;
   check::CongestionPolicy congestion_;
+  check::UdpPorts udp_ports_;
 };
 
 }  // namespace urnic::tools

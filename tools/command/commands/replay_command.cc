@@ -43,7 +43,7 @@ std::string read_all(const std::string& file, replay::Capture& capture) {
       return fmt::format("{}: too long to be played: cut it to {} frames at most", file,
                          replay::Capture::kMostFrames);
     }
-    capture.add(reader->link_type(), *frame);
+    capture.add(frame->link_type, *frame);
   }
   return reader->error().empty() ? "" : file + ": " + reader->error();
 }

@@ -73,6 +73,7 @@ ViewCommand::ViewCommand(CLI::App& app, Invocation& invocation) {
       ->check(whole_number())
       ->type_name("N");
   add_choice(*command, choice_);
+  add_udp_ports(*command, range_.udp_ports);
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
@@ -94,11 +95,13 @@ int ViewCommand::run() const {
   check::FlowSet chosen;
   view::Range range = range_;
   if (!choice_.takes_all()) {
-    for (const RereadableCapture& input : inputs) view::add_chosen_flows(input.path(), choice_, chosen);
+    for (const RereadableCapture& input : inputs)
+      view::add_chosen_flows(input.path(), choice_, range.udp_ports, chosen);
     range.shown = &chosen;
   }
   view::Layouts layouts;
   std::vector<view::Capture> captures;
+  std::string sightings;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const std::string& file = files_[i];
     std::string why;
@@ -112,6 +115,8 @@ int ViewCommand::run() const {
     if (!capture->file.error.empty()) {
       complain(file + ": " + capture->file.error + "; the page has what comes before");
     }
+    if (!capture->sightings.empty())
+      sightings += fmt::format("{}:\n{}", capture->file.name, capture->sightings);
     captures.push_back(std::move(*capture));
   }
   const view::Trace trace = view::build_trace(std::move(captures));
@@ -130,6 +135,7 @@ int ViewCommand::run() const {
   fmt::print("{}: {} packets of {} connections{}; open it in a browser\n", output_, trace.packets.size(),
              trace.connections.size(),
              trace.omitted > 0 ? fmt::format(", without {} others", trace.omitted) : "");
+  std::fputs(sightings.c_str(), stdout);
   for (const view::TraceFile& file : trace.files) {
     if (!file.is_part) continue;
     fmt::print("{}: {} connections of others not shown, with {} packets and {} findings\n", file.name,

@@ -7,17 +7,20 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <span>
 #include <system_error>
+#include <utility>
+
+#include "tools/conformance/check/reading/erf.h"
 
 namespace urnic::check {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
+constexpr int kLiveBufferBytes = 64 << 20;
+constexpr int kLiveSnapBytes = 262144;
+constexpr int kLiveTimeoutMs = 100;
 
 const char* hint_about(std::FILE* file) {
   unsigned char magic[4] = {};
@@ -34,7 +37,7 @@ const char* hint_about(std::FILE* file) {
 
 std::optional<CaptureReader> CaptureReader::open(const std::string& path, std::string& why) {
   const auto system_reason = [] { return std::generic_category().message(errno); };
-  std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rb"));
+  File file(std::fopen(path.c_str(), "rb"));
   if (!file) {
     why = system_reason();
     return std::nullopt;
@@ -57,48 +60,130 @@ std::optional<CaptureReader> CaptureReader::open(const std::string& path, std::s
       why = fmt::format("not a capture: {}", hint);
       return std::nullopt;
     }
+    reader.order_ = std::make_unique<TimeOrder>();
   }
-  char reason[PCAP_ERRBUF_SIZE] = "";
-  reader.pcap_.reset(
-      pcap_fopen_offline_with_tstamp_precision(file.get(), PCAP_TSTAMP_PRECISION_NANO, reason));
-  if (!reader.pcap_) {
-    why = fmt::format("not a pcap or pcapng file: {}", reason);
+  // One byte can be put back, of a pipe as well.
+  const int first = std::fgetc(file.get());
+  std::ungetc(first, file.get());
+  if (first == Pcapng::kFirstByte) {
+    reader.pcapng_file_ = std::move(file);
+    reader.pcapng_.emplace(reader.pcapng_file_.get());
+  } else if (!reader.open_pcap(std::move(file), why)) {
     return std::nullopt;
   }
-  static_cast<void>(file.release());  // libpcap's now
-  const int link_type = pcap_datalink(reader.pcap_.get());
-  if (!is_supported(link_type)) {
-    const char* const name = pcap_datalink_val_to_name(link_type);
-    why = fmt::format("link type {} cannot be read; Ethernet, Linux cooked and raw IP can",
-                      name != nullptr ? name : std::to_string(link_type));
-    return std::nullopt;
-  }
-  reader.link_type_ = static_cast<LinkType>(link_type);
   return reader;
 }
 
-std::optional<RawFrame> CaptureReader::next() {
-  pcap_pkthdr* header = nullptr;
-  const u_char* data = nullptr;
-  const int status = pcap_next_ex(pcap_.get(), &header, &data);
-  if (status != 1) {
-    if (status != PCAP_ERROR_BREAK) {
-      error_ = fmt::format("damaged after frame {}: {}", frames_, pcap_geterr(pcap_.get()));
-    }
+bool CaptureReader::open_pcap(File file, std::string& why) {
+  char reason[PCAP_ERRBUF_SIZE] = "";
+  pcap_.reset(pcap_fopen_offline_with_tstamp_precision(file.get(), PCAP_TSTAMP_PRECISION_NANO, reason));
+  if (!pcap_) {
+    why = fmt::format("not a pcap or pcapng file: {}", reason);
+    return false;
+  }
+  static_cast<void>(file.release());  // libpcap's now
+  return take_link_type(why);
+}
+
+std::optional<CaptureReader> CaptureReader::open_live(const std::string& interface, std::string& why) {
+  CaptureReader reader;
+  char reason[PCAP_ERRBUF_SIZE] = "";
+  reader.pcap_.reset(pcap_create(interface.c_str(), reason));
+  if (!reader.pcap_) {
+    why = reason;
     return std::nullopt;
   }
-  ++frames_;
+  pcap_t* const pcap = reader.pcap_.get();
+  pcap_set_snaplen(pcap, kLiveSnapBytes);
+  pcap_set_promisc(pcap, 1);
+  pcap_set_timeout(pcap, kLiveTimeoutMs);
+  pcap_set_buffer_size(pcap, kLiveBufferBytes);
+  pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO);
+  const int status = pcap_activate(pcap);
+  if (status < 0) {
+    const std::string detail = pcap_geterr(pcap);
+    why = pcap_statustostr(status) + (detail.empty() ? "" : ": " + detail);
+    return std::nullopt;
+  }
+  if (!reader.take_link_type(why)) return std::nullopt;
+  return reader;
+}
+
+bool CaptureReader::take_link_type(std::string& why) {
+  const int link_type = pcap_datalink(pcap_.get());
+  link_type_ = static_cast<LinkType>(link_type);
+  if (link_type_ == LinkType::kInfiniBand) {
+    why = "packets of InfiniBand itself (link type 247) cannot be read: only RoCE, over Ethernet, can";
+    return false;
+  }
+  if (!is_supported(link_type) && link_type_ != LinkType::kErf) {
+    const char* const name = pcap_datalink_val_to_name(link_type);
+    why = fmt::format("link type {} cannot be read; Ethernet, Linux cooked, raw IP and ERF can",
+                      name != nullptr ? name : std::to_string(link_type));
+    return false;
+  }
+  return true;
+}
+
+std::optional<RawFrame> CaptureReader::next() {
+  if (!order_) return next_in_file();
+  while (!order_->is_full()) {
+    const auto frame = next_in_file();
+    if (!frame) break;
+    order_->add(*frame);
+  }
+  return order_->take();
+}
+
+std::optional<RawFrame> CaptureReader::next_in_file() {
+  if (!error_.empty()) return std::nullopt;
+  RawFrame frame;
+  std::string why;
+  switch (pcapng_ ? pcapng_->next(frame, why) : next_of_pcap(frame, why)) {
+    case ReadResult::kFrame:
+      break;
+    case ReadResult::kDamage:
+      error_ = fmt::format("damaged after frame {}: {}", frames_, why);
+      return std::nullopt;
+    case ReadResult::kEnd:
+      return std::nullopt;
+  }
+  frame.number = ++frames_;
+  if (frame.link_type == LinkType::kErf) open_erf(frame);
+  return frame;
+}
+
+ReadResult CaptureReader::next_of_pcap(RawFrame& frame, std::string& why) {
+  pcap_pkthdr* header = nullptr;
+  const u_char* data = nullptr;
+  int status = 0;
+  while (status == 0) status = pcap_next_ex(pcap_.get(), &header, &data);  // 0: an interface is silent
+  if (status == PCAP_ERROR_BREAK) return ReadResult::kEnd;
+  if (status != 1) {
+    why = pcap_geterr(pcap_.get());
+    return ReadResult::kDamage;
+  }
   // At nanosecond precision libpcap puts nanoseconds into tv_usec. A damaged file may hold any second.
   const auto seconds = static_cast<std::uint64_t>(header->ts.tv_sec) % (UINT64_C(1) << 33);
-  return RawFrame{.bytes = std::as_bytes(std::span(data, header->caplen)),
-                  .wire_bytes = header->len,
-                  .time_ns = static_cast<std::int64_t>(seconds) * kNanosecondsPerSecond + header->ts.tv_usec,
-                  .number = frames_};
+  frame.bytes = std::as_bytes(std::span(data, header->caplen));
+  frame.wire_bytes = header->len;
+  frame.time_ns = static_cast<std::int64_t>(seconds) * kNanosecondsPerSecond + header->ts.tv_usec;
+  frame.link_type = link_type_;
+  return ReadResult::kFrame;
+}
+
+void CaptureReader::stop() {
+  pcap_breakloop(pcap_.get());
 }
 
 std::uint64_t CaptureReader::position() const {
-  const long at = std::ftell(pcap_file(pcap_.get()));
+  const long at = std::ftell(pcapng_ ? pcapng_file_.get() : pcap_file(pcap_.get()));
   return at < 0 ? 0 : static_cast<std::uint64_t>(at);
+}
+
+std::uint64_t CaptureReader::dropped() const {
+  pcap_stat counts{};
+  return pcap_ && pcap_stats(pcap_.get(), &counts) == 0 ? counts.ps_drop : 0;
 }
 
 }  // namespace urnic::check

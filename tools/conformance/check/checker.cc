@@ -8,43 +8,65 @@
 
 #include "tools/conformance/check/packet_rules.h"
 #include "tools/conformance/check/packets/icrc.h"
+#include "tools/conformance/check/packets/link_frame.h"
 #include "tools/conformance/check/packets/packet.h"
 
 namespace urnic::check {
-namespace {
-
-/// Whether the headers announce more bytes than the frame had on the wire: then the sender is to blame for
-/// what is missing, and otherwise the capture.
-bool exceeds_wire(const Frame& frame, const RawFrame& raw) {
-  return frame.is_cut() && raw.wire_bytes < raw.bytes.size() + frame.ib_bytes - frame.ib.size();
-}
-
-}  // namespace
 
 IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
-  counts_.first_ns = counts_.frames == 0 ? raw.time_ns : counts_.first_ns;
+  counts_.first_ns = counts_.frames == 0 ? raw.time_ns : std::min(counts_.first_ns, raw.time_ns);
+  counts_.late += raw.time_ns < counts_.last_ns ? 1 : 0;
   counts_.last_ns = std::max(counts_.last_ns, raw.time_ns);
   ++counts_.frames;
   counts_.bytes += raw.wire_bytes;
-  const auto link = parse_link(link_type, raw.bytes);
+  has_packet_ = false;
+  latest_ = unwrapper_.look(link_type, raw.bytes, raw.time_ns);
+  const auto link = parse_link(LinkType::kEthernet, latest_.link);
   if (link && link->pause) pauses_.on_pause(*link, raw.number, raw.time_ns);
-  const auto frame = parse_frame(link_type, raw.bytes);
-  if (!frame) {
-    ++counts_.others;
-    return IcrcResult::kNotRoce;
+  const auto& first = latest_.first_fragment;
+  if (first && first->fault == FrameFault::kFragment && is_roce(*first, udp_ports_)) {
+    check_frame(*first, raw.number, kNoFlow, findings_);
   }
-  if (!frame->is_roce_v1 && frame->destination_port != kRocePort) {
-    if (!is_misdirected_roce(*frame)) {
-      ++counts_.others;
-      return IcrcResult::kNotRoce;
+  if (!latest_.frame) return leave_out();
+  const Frame& frame = *latest_.frame;
+  if (!is_roce(frame, udp_ports_)) {
+    if (!is_misdirected_roce(frame)) {
+      port_hints_.add(frame);
+      return leave_out();
     }
     findings_.add(Rule::kUdpPort, kNoFlow, {raw.number}, std::to_string(kRocePort),
-                  fmt::format("{}, with a right ICRC", frame->destination_port));
+                  fmt::format("{}, with a right ICRC", frame.destination_port));
   }
-  ++(frame->is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
-  counts_.ecn_marked += is_marked(*frame) ? 1 : 0;
+  // Without a PSN nothing tells a copy from another packet.
+  const bool can_tell = frame.fault == FrameFault::kNone && frame.ib.size() >= kBthBytes;
+  has_packet_ = !can_tell || !doubles_.is_copy(frame, raw.time_ns);
+  if (!has_packet_) {
+    ++counts_.copies;
+    return IcrcResult::kNotRoce;
+  }
   if (link) pauses_.on_roce(*link, raw.number, raw.time_ns);
-  const IcrcResult result = judge(*frame, raw);
+  return take_roce(frame, raw);
+}
+
+IcrcResult Checker::leave_out() {
+  if (latest_.is_fragment) {
+    ++counts_.fragments;
+  } else {
+    ++counts_.others;
+  }
+  if (latest_.obstacle != Obstacle::kNone) {
+    ++counts_.not_looked_into[static_cast<std::size_t>(latest_.obstacle)];
+  }
+  return IcrcResult::kNotRoce;
+}
+
+IcrcResult Checker::take_roce(const Frame& frame, const RawFrame& raw) {
+  ++(frame.is_roce_v1 ? counts_.roce_v1 : counts_.roce_v2);
+  for (std::size_t wrapping = 0; wrapping < kWrappings; ++wrapping) {
+    counts_.wrapped[wrapping] += latest_.wrappings.test(wrapping) ? 1 : 0;
+  }
+  counts_.ecn_marked += is_marked(frame) ? 1 : 0;
+  const IcrcResult result = judge(frame, raw);
   switch (result) {
     case IcrcResult::kRight:
       ++counts_.icrc_right;
@@ -57,6 +79,13 @@ IcrcResult Checker::add(LinkType link_type, const RawFrame& raw) {
       break;
   }
   return result;
+}
+
+/// Whether the headers announce more bytes than the frame had on the wire: then the sender is to blame for
+/// what is missing, and otherwise the capture, or the mirror that sent a part of the frame.
+bool Checker::exceeds_wire(const Frame& frame, const RawFrame& raw) const {
+  return frame.is_cut() && !latest_.is_wrapped() &&
+         raw.wire_bytes < raw.bytes.size() + frame.ib_bytes - frame.ib.size();
 }
 
 bool Checker::is_misdirected_roce(const Frame& frame) const {
@@ -75,7 +104,11 @@ IcrcResult Checker::judge(const Frame& frame, const RawFrame& raw) {
     return IcrcResult::kUnknown;
   }
   const Packet packet = parse_packet(frame);
-  const auto icrc = judge_icrc(frame);
+  auto icrc = judge_icrc(frame);
+  if (icrc && !icrc->is_right() && frame.destination_port != kRocePort && !frame.is_roce_v1) {
+    // A mirror wrote its own port. If that does not explain it either, the ICRC is wrong.
+    if (const auto as_sent = judge_icrc(frame, kRocePort); as_sent && as_sent->is_right()) icrc = as_sent;
+  }
   const bool is_damaged = icrc && !icrc->is_right();
   const bool may_found = !is_damaged && packet.fault == PacketFault::kNone && !exceeds_wire(frame, raw);
   const std::uint32_t flow = connections_.flow_of(frame, packet, may_found);

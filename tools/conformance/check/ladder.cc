@@ -34,7 +34,8 @@ std::string text_of(const LadderRow& row) {
   }
   text += " " + to_string(row.first);
   if (row.count > 1) text += fmt::format("..{} x{}", to_string(row.last), row.count);
-  if ((info.has_payload && info.service != Service::kCnp) || info.operation == Operation::kRead) {
+  if ((info.has_payload && info.service != Service::kCnp && !info.is_acknowledge()) ||
+      info.operation == Operation::kRead) {
     text += fmt::format(" {} B", row.bytes);
   }
   if (info.has_aeth) text += fmt::format(" msn {}", row.msn);

@@ -28,9 +28,13 @@ class PacketJudge {
     if (info_.has_aeth && kind_of(packet_.syndrome) == AnswerKind::kReserved) {
       complain(Rule::kSyndrome, "ACK, RNR NAK or NAK 0 to 4", describe_syndrome(packet_.syndrome));
     }
-    if (info_.operation != Operation::kAcknowledge && info_.has_aeth &&
-        kind_of(packet_.syndrome) != AnswerKind::kAck) {
+    if (!info_.is_acknowledge() && info_.has_aeth && kind_of(packet_.syndrome) != AnswerKind::kAck) {
       complain(Rule::kSyndrome, "ACK in a response with data", describe_syndrome(packet_.syndrome));
+    }
+    if (info_.operation == Operation::kSelectiveNak &&
+        kind_of(packet_.syndrome) != AnswerKind::kSequenceNak) {
+      complain(Rule::kSyndrome, "NAK PSN sequence error in a selective NAK",
+               describe_syndrome(packet_.syndrome));
     }
     if (info_.service == Service::kUd) {
       judge_datagram();
@@ -56,6 +60,10 @@ class PacketJudge {
   }
 
   void judge_payload() {
+    if (info_.operation == Operation::kSelectiveNak && packet_.payload_bytes != kSelectiveNakBytes) {
+      complain(Rule::kOpcodeLength, fmt::format("{} bytes about packets", kSelectiveNakBytes),
+               fmt::format("{} bytes", packet_.payload_bytes));
+    }
     if (!info_.has_payload && packet_.payload_bytes > 0 && packet_.pad_bytes == 0) {
       complain(Rule::kPayloadUnexpected, fmt::format("{} without payload", name_of(packet_.opcode)),
                fmt::format("{} bytes", packet_.payload_bytes));

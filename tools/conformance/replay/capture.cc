@@ -67,6 +67,9 @@ void Capture::add(check::LinkType link_type, const check::RawFrame& raw) {
   if (kept.packet.fault != check::PacketFault::kNone) {
     return leave_out(raw.number, reason_of(kept.packet.fault));
   }
+  if (kept.packet.info->operation == check::Operation::kSelectiveNak) {
+    return leave_out(raw.number, "it is a selective NAK, which is not played");
+  }
   kept.flow = connections_.flow_of(kept.frame, kept.packet, true);
   if (kept.flow == check::kNoFlow) return leave_out(raw.number, "there are too many flows");
   connections_.on_packet(kept.flow, check::Seen{.frame = kept.frame,

@@ -12,6 +12,7 @@
 #include "tools/conformance/check/capture_reader.h"
 #include "tools/conformance/check/checker.h"
 #include "tools/conformance/check/cm/message.h"
+#include "tools/conformance/check/mirror_scout.h"
 #include "tools/conformance/check/packets/icrc.h"
 #include "tools/conformance/check/packets/opcode.h"
 #include "tools/conformance/check/report/report.h"
@@ -32,7 +33,7 @@ Kind kind_of(const check::Packet& packet) {
   if (check::is_cm(packet)) return Kind::kCm;
   if (info.service == Service::kUd) return Kind::kDatagram;
   if (!info.is_known()) return Kind::kOther;
-  if (info.operation != Operation::kAcknowledge) return info.is_response() ? Kind::kResponse : Kind::kRequest;
+  if (!info.is_acknowledge()) return info.is_response() ? Kind::kResponse : Kind::kRequest;
   switch (packet.syndrome >> kSyndromeClass) {
     case kRnrNak:
       return Kind::kRnr;
@@ -61,10 +62,12 @@ class Loader {
   Loader(Capture& capture, std::uint32_t number, const Range& range, Layouts& layouts)
       : capture_(capture), number_(number), range_(range), layouts_(layouts) {}
 
-  void take(check::LinkType link_type, const check::RawFrame& raw, const PcapngExtras& extras) {
-    const auto frame = check::parse_frame(link_type, raw.bytes);
-    const bool is_roce = frame && (frame->is_roce_v1 || frame->destination_port == check::kRocePort);
-    if (!is_roce || frame->fault != check::FrameFault::kNone || frame->ib.size() < check::kBthBytes) return;
+  /// Takes the packet of a frame, which is null if there is none.
+  void take(const check::Unwrapped* found, const check::RawFrame& raw, const PcapngExtras& extras) {
+    const check::Frame* const frame = found == nullptr ? nullptr : &*found->frame;
+    if (frame == nullptr || frame->fault != check::FrameFault::kNone || frame->ib.size() < check::kBthBytes) {
+      return;
+    }
     const check::Packet packet = check::parse_packet(*frame);
     if (packet.fault != check::PacketFault::kNone) return;
     const check::FlowKey flow{frame->source, frame->destination, packet.destination_qp};
@@ -74,7 +77,7 @@ class Loader {
       ++capture_.omitted;
       return;
     }
-    capture_.packets.push_back(packet_of(*frame, packet, link_type, raw));
+    capture_.packets.push_back(packet_of(*found, packet, raw));
     const auto extra = extras.frames.find(raw.number);
     if (extra == extras.frames.end()) return;
     Sighting& seen = capture_.packets.back().seen.front();
@@ -83,9 +86,9 @@ class Loader {
   }
 
  private:
-  Packet packet_of(const check::Frame& frame, const check::Packet& packet, check::LinkType link_type,
-                   const check::RawFrame& raw) {
-    const auto ip_at = static_cast<std::size_t>(frame.ip_header.data() - raw.bytes.data());
+  Packet packet_of(const check::Unwrapped& found, const check::Packet& packet, const check::RawFrame& raw) {
+    const check::Frame& frame = *found.frame;
+    const auto ip_at = static_cast<std::size_t>(frame.ip_header.data() - found.bytes.data());
     const auto icrc = check::judge_icrc(frame);
     Packet result{.seen = {{.file = number_, .frame = raw.number, .time_ns = raw.time_ns}},
                   .flow = {.source = frame.source,
@@ -98,13 +101,13 @@ class Loader {
                   .payload_bytes = packet.payload_bytes,
                   .wire_bytes = raw.wire_bytes,
                   .has_bad_icrc = icrc && !icrc->is_right(),
-                  .layout = layouts_.index_of(frame, packet, link_type, ip_at)};
+                  .layout = layouts_.index_of(frame, packet, found.layers, ip_at)};
     if (packet.info->has_aeth) result.msn = packet.msn;
     const std::size_t whole = frame.is_cut() ? 0 : check::kIcrcBytes;
     result.digest = check::digest_of(frame.ib.first(frame.ib.size() - whole));
     if (whole != 0) result.icrc = text_of(frame.ib.last(whole));
     const PlacedHeader& last = layouts_.all()[result.layout].back();
-    result.headers = text_of(raw.bytes.first(std::min(raw.bytes.size(), last.at + last.header->bytes)));
+    result.headers = text_of(found.bytes.first(std::min(found.bytes.size(), last.at + last.header->bytes)));
     return result;
   }
 
@@ -131,12 +134,13 @@ void take_flows(const check::Connections& connections, Capture& capture) {
 
 }  // namespace
 
-void add_chosen_flows(const std::string& path, const check::Choice& choice, check::FlowSet& chosen) {
+void add_chosen_flows(const std::string& path, const check::Choice& choice, const check::UdpPorts& udp_ports,
+                      check::FlowSet& chosen) {
   std::string why;
   auto reader = check::CaptureReader::open(path, why);
   if (!reader) return;
-  check::Checker checker({});
-  while (const auto frame = reader->next()) checker.add(reader->link_type(), *frame);
+  check::Checker checker({.udp_ports = udp_ports, .is_mirrored = check::has_doubled_frames(path, udp_ports)});
+  while (const auto frame = reader->next()) checker.add(frame->link_type, *frame);
   check::add_chosen_flows(checker.connections(), choice, chosen);
 }
 
@@ -147,15 +151,18 @@ std::optional<Capture> read_capture(const std::string& path, std::uint32_t numbe
   std::ifstream beside(path, std::ios::binary);
   PcapngExtras extras = read_pcapng_extras(beside);
   Capture capture;
-  check::Checker checker({.keeping = {.shown = range.shown}});
+  check::Checker checker({.keeping = {.shown = range.shown},
+                          .udp_ports = range.udp_ports,
+                          .is_mirrored = check::has_doubled_frames(path, range.udp_ports)});
   Loader loader(capture, number, range, layouts);
   while (const auto frame = reader->next()) {
-    checker.add(reader->link_type(), *frame);
-    loader.take(reader->link_type(), *frame, extras);
+    checker.add(frame->link_type, *frame);
+    loader.take(checker.latest(), *frame, extras);
   }
   checker.finish();
   take_flows(checker.connections(), capture);
   capture.findings = checker.findings().kept();
+  capture.sightings = check::sightings_text(checker);
   capture.file = {.name = path,
                   .frames = checker.counts().frames,
                   .program = extras.program,

@@ -12,6 +12,7 @@
 #include "tools/conformance/check/choice.h"
 #include "tools/conformance/check/findings/findings.h"
 #include "tools/conformance/check/packets/flow_key.h"
+#include "tools/conformance/check/port_hints.h"
 #include "tools/inspection/view/layouts.h"
 #include "tools/inspection/view/pcapng_extras.h"
 #include "tools/inspection/view/trace.h"
@@ -23,6 +24,7 @@ struct Range {
   std::uint64_t skipped = 0;  ///< packets before the first one
   std::uint64_t most = 50'000;
   const check::FlowSet* shown = nullptr;  ///< packets of these flows alone; null: of all
+  check::UdpPorts udp_ports{};            ///< that carry RoCEv2 beside 4791
 };
 
 /// The queue pair that sends a flow's packets, where it is known.
@@ -36,10 +38,12 @@ struct Capture {
   std::unordered_map<check::FlowKey, const char*, check::FlowKeyHash> services{};
   std::vector<Note> notes{};
   std::vector<check::Finding> findings{};
+  std::string sightings{};  ///< lines about tunnels, copies and what could not be looked into
 };
 
 /// Adds the flows of the capture at `path` that `choice` takes. What cannot be read has none.
-void add_chosen_flows(const std::string& path, const check::Choice& choice, check::FlowSet& chosen);
+void add_chosen_flows(const std::string& path, const check::Choice& choice, const check::UdpPorts& udp_ports,
+                      check::FlowSet& chosen);
 
 /// Reads the capture. `number` is its index among the trace's files. Nothing when it cannot be opened; then
 /// `why` says so in one line.

@@ -8,8 +8,8 @@
 #include "tools/conformance/check/cm/message.h"
 #include "tools/conformance/check/packets/opcode.h"
 
-// Places are from IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768; the InfiniBand headers' places are from facts
-// 3, 4, 12 and 44.
+// Places are from IEEE 802.3 and 802.1Q, RFC 791, 8200 and 768, of tunnels from RFC 3032, 2784, 7348, 8926
+// and draft-foschiano-erspan; the InfiniBand headers' places are from facts 3, 4, 12 and 44.
 namespace urnic::view {
 namespace {
 
@@ -58,6 +58,53 @@ constexpr std::array kUdp{
     Field{"Destination port", 16, 16, "udpport", "4791 says that a BTH follows"},
     Field{"Length", 32, 16, "number", "Bytes, this header included"},
     Field{"Checksum", 48, 16, "hex", "0: none, as the ICRC protects the packet. The ICRC takes it for ones"},
+};
+constexpr std::array kMplsLabel{
+    Field{"Label", 0, 20, "number", "By it, routers of the path know where the packet goes"},
+    Field{"Traffic class", 20, 3, "number", ""},
+    Field{"Bottom of stack", 23, 1, "flag", "No further label follows"},
+    Field{"Time to live", 24, 8, "number", ""},
+};
+constexpr std::array kGre{
+    Field{"Checksum present", 0, 1, "flag", ""},
+    Field{"Key present", 2, 1, "flag", ""},
+    Field{"Sequence present", 3, 1, "flag", "With ERSPAN: type II or III"},
+    Field{"Version", 13, 3, "number", "0"},
+    Field{"Protocol type", 16, 16, "ethertype", "What is in the tunnel"},
+};
+constexpr std::array kErspan2{
+    Field{"Version", 0, 4, "number", "1: type II"},
+    Field{"VLAN", 4, 12, "number", "Of the frame that the mirror port saw"},
+    Field{"Class of service", 16, 3, "number", ""},
+    Field{"Encapsulation", 19, 2, "number", ""},
+    Field{"Truncated", 21, 1, "flag", "The mirror sent a part of the frame only"},
+    Field{"Session", 22, 10, "number", "Which mirror session of the switch it is"},
+    Field{"Index", 44, 20, "hex", "The switch's port and direction"},
+};
+constexpr std::array kErspan3{
+    Field{"Version", 0, 4, "number", "2: type III"},
+    Field{"VLAN", 4, 12, "number", "Of the frame that the mirror port saw"},
+    Field{"Class of service", 16, 3, "number", ""},
+    Field{"Bad or short", 19, 2, "number", ""},
+    Field{"Truncated", 21, 1, "flag", "The mirror sent a part of the frame only"},
+    Field{"Session", 22, 10, "number", "Which mirror session of the switch it is"},
+    Field{"Timestamp", 32, 32, "hex", "When the switch saw the frame, by its own clock"},
+    Field{"Group tag", 64, 16, "hex", ""},
+    Field{"Frame type", 81, 5, "number", "0: Ethernet, 2: IP"},
+    Field{"Hardware", 86, 6, "number", ""},
+    Field{"Direction", 92, 1, "flag", "0: coming in, 1: going out"},
+    Field{"Granularity", 93, 2, "number", "Of the timestamp"},
+    Field{"Subheader", 95, 1, "flag", "8 bytes follow that depend on the hardware"},
+};
+constexpr std::array kVxlan{
+    Field{"Flags", 0, 8, "hex", "0x08: the network's number holds"},
+    Field{"Network", 32, 24, "number", "Number of the virtual network (VNI)"},
+};
+constexpr std::array kGeneve{
+    Field{"Version", 0, 2, "number", "0"},
+    Field{"Options length", 2, 6, "number", "In words of 4 bytes; the options follow this header"},
+    Field{"Protocol type", 16, 16, "ethertype", "What is in the tunnel"},
+    Field{"Network", 32, 24, "number", "Number of the virtual network (VNI)"},
 };
 constexpr std::array kBth{
     Field{"Opcode", 0, 8, "opcode",
@@ -110,6 +157,13 @@ constexpr std::array kAeth{
     Field{"MSN", 8, 24, "number", "How many messages the responder has completed, modulo 2^24"},
 };
 constexpr std::array kAtomicAck{Field{"Original data", 0, 64, "hex", "What was in the 8 bytes before"}};
+constexpr std::array kHeldPackets{
+    Field{"Held 1 to 64", 0, 64, "hex",
+          "Which packets after the PSN the responder has; of each byte the lowest bit is the first packet"},
+    Field{"Held 65 to 128", 64, 64, "hex", ""},
+    Field{"Held 129 to 192", 128, 64, "hex", ""},
+    Field{"Held 193 to 256", 192, 64, "hex", ""},
+};
 constexpr std::array kImmediate{
     Field{"Immediate data", 0, 32, "hex", "Handed to the receiver's program with its completion"}};
 constexpr std::array kIeth{Field{"R_Key", 0, 32, "hex", "The receiver invalidates this key of its own"}};
@@ -143,7 +197,14 @@ enum Which : std::size_t {
   kAtomicAckHeader,
   kImmediateHeader,
   kIethHeader,
-  kMadHeader
+  kMadHeader,
+  kHeldHeader,
+  kMplsHeader,
+  kGreHeader,
+  kErspan2Header,
+  kErspan3Header,
+  kVxlanHeader,
+  kGeneveHeader
 };
 constexpr std::array kHeaders{
     Header{"Ethernet", 14, kEthernet},
@@ -163,7 +224,42 @@ constexpr std::array kHeaders{
     Header{"ImmDt", 4, kImmediate},
     Header{"IETH", 4, kIeth},
     Header{"MAD", check::kMadHeaderBytes, kMad},
+    Header{"Held packets", check::kSelectiveNakBytes, kHeldPackets},
+    Header{"MPLS", 4, kMplsLabel},
+    Header{"GRE", 4, kGre},
+    Header{"ERSPAN II", 8, kErspan2},
+    Header{"ERSPAN III", 12, kErspan3},
+    Header{"VXLAN", 8, kVxlan},
+    Header{"GENEVE", 8, kGeneve},
 };
+
+Which header_of(check::LayerKind kind) {
+  switch (kind) {
+    case check::LayerKind::kEthernet:
+      return kEthernetHeader;
+    case check::LayerKind::kVlan:
+      return kVlanTag;
+    case check::LayerKind::kMpls:
+      return kMplsHeader;
+    case check::LayerKind::kIpv4:
+      return kIpv4Header;
+    case check::LayerKind::kIpv6:
+      return kIpv6Header;
+    case check::LayerKind::kUdp:
+      return kUdpHeader;
+    case check::LayerKind::kGre:
+      return kGreHeader;
+    case check::LayerKind::kErspan2:
+      return kErspan2Header;
+    case check::LayerKind::kErspan3:
+      return kErspan3Header;
+    case check::LayerKind::kVxlan:
+      return kVxlanHeader;
+    case check::LayerKind::kGeneve:
+      break;
+  }
+  return kGeneveHeader;
+}
 
 /// Puts headers one after the other.
 class Placer {
@@ -190,16 +286,11 @@ std::span<const Header> all_headers() {
 }
 
 std::size_t Layouts::index_of(const check::Frame& frame, const check::Packet& packet,
-                              check::LinkType link_type, std::size_t ip_at) {
+                              const check::Layers& outer, std::size_t ip_at) {
   Placer placer;
-  if (link_type == check::LinkType::kEthernet) {
-    placer.put(kEthernetHeader, 0);
-    while (placer.layout().back().at + placer.layout().back().header->bytes < ip_at) {
-      placer.put_next(kVlanTag);
-    }
-  }
+  for (const check::Layer& layer : outer.all()) placer.put(header_of(layer.kind), layer.at);
   placer.put(frame.is_roce_v1 ? kGrh : frame.is_ipv6 ? kIpv6Header : kIpv4Header, ip_at);
-  const std::size_t behind_ip = ip_at + frame.ip_header.size();
+  const std::size_t behind_ip = ip_at + frame.ip_header.size() + frame.ip_extensions.size();
   if (!frame.is_roce_v1) placer.put(kUdpHeader, behind_ip);
   placer.put(kBthHeader, behind_ip + frame.udp_header.size());
   const check::OpcodeInfo& info = *packet.info;
@@ -213,6 +304,7 @@ std::size_t Layouts::index_of(const check::Frame& frame, const check::Packet& pa
   placer.put_next_if(info.has_immediate, kImmediateHeader);
   placer.put_next_if(info.has_ieth, kIethHeader);
   placer.put_next_if(check::is_cm(packet), kMadHeader);
+  placer.put_next_if(info.operation == check::Operation::kSelectiveNak, kHeldHeader);
   const auto [place, is_new] = known_.emplace(placer.layout(), all_.size());
   if (is_new) all_.push_back(placer.layout());
   return place->second;

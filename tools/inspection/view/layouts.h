@@ -13,6 +13,7 @@
 
 #include "tools/conformance/check/packets/frame.h"
 #include "tools/conformance/check/packets/packet.h"
+#include "tools/conformance/check/unwrapping/layers.h"
 
 namespace urnic::view {
 
@@ -44,9 +45,9 @@ using Layout = std::vector<PlacedHeader>;
 /// Those that occur, each once.
 class Layouts {
  public:
-  /// The index of the layout of this packet's headers. `ip_at` is where the IP header, or GRH, begins in the
-  /// frame.
-  std::size_t index_of(const check::Frame& frame, const check::Packet& packet, check::LinkType link_type,
+  /// The index of the layout of this packet's headers. `outer` stand before its IP header, or GRH, which
+  /// begins at `ip_at`.
+  std::size_t index_of(const check::Frame& frame, const check::Packet& packet, const check::Layers& outer,
                        std::size_t ip_at);
   const std::vector<Layout>& all() const { return all_; }
 

@@ -107,9 +107,25 @@ Json values() {
           {"flag", {{"0", "no"}, {"1", "yes"}}},
           {"ecn", {{"0", "not capable"}, {"1", "ECT(1)"}, {"2", "ECT(0)"}, {"3", "congestion experienced"}}},
           {"ipflags", {{"0", "none"}, {"1", "more fragments"}, {"2", "don't fragment"}}},
-          {"protocol", {{"17", "UDP"}, {"27", "BTH (RoCEv1)"}}},
+          {"protocol",
+           {{"4", "IPv4"},
+            {"17", "UDP"},
+            {"27", "BTH (RoCEv1)"},
+            {"41", "IPv6"},
+            {"47", "GRE"},
+            {"137", "MPLS"}}},
           {"udpport", {{"4791", "RoCEv2"}}},
-          {"ethertype", {{"2048", "IPv4"}, {"34525", "IPv6"}, {"33024", "VLAN"}, {"35093", "RoCEv1"}}}};
+          {"ethertype",
+           {{"2048", "IPv4"},
+            {"34525", "IPv6"},
+            {"33024", "VLAN"},
+            {"34984", "VLAN"},
+            {"35093", "RoCEv1"},
+            {"25944", "Ethernet"},
+            {"34887", "MPLS"},
+            {"34888", "MPLS"},
+            {"35006", "ERSPAN"},
+            {"8939", "ERSPAN III"}}}};
 }
 
 Json meanings() {

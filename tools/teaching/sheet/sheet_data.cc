@@ -49,9 +49,11 @@ constexpr std::uint8_t kCodes = 32;
 
 // --- Headers ---
 
-/// The sheet is about RoCEv2 from the IP header on, without the messages of connection managers.
+/// The sheet is about RoCEv2 from the IP header on, without tunnels and the messages of connection managers.
 bool is_on_sheet(const view::Header& header) {
-  constexpr auto kOthers = std::to_array<std::string_view>({"Ethernet", "VLAN", "GRH", "MAD"});
+  constexpr auto kOthers =
+      std::to_array<std::string_view>({"Ethernet", "VLAN", "GRH", "MAD", "MPLS", "GRE", "ERSPAN II",
+                                       "ERSPAN III", "VXLAN", "GENEVE", "Held packets"});
   return std::find(kOthers.begin(), kOthers.end(), header.name) == kOthers.end();
 }
 

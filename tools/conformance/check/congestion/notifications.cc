@@ -21,8 +21,7 @@ FlowKey back(const FlowKey& key) {
 }
 
 bool is_sequence_nak(const Packet& packet) {
-  return packet.info->operation == Operation::kAcknowledge &&
-         kind_of(packet.syndrome) == AnswerKind::kSequenceNak;
+  return packet.info->is_acknowledge() && kind_of(packet.syndrome) == AnswerKind::kSequenceNak;
 }
 
 }  // namespace
@@ -39,8 +38,7 @@ void Notifications::on_packet(std::uint32_t flow, std::optional<std::uint32_t> p
   if (is_cnp) return on_cnp(flow, peer, record, seen);  // a CNP for a CNP is not sent (fact 50)
   if (is_nak) on_sequence_nak(flow, record, seen);
   if (!is_marked) return;
-  const bool is_data =
-      info.operation != Operation::kAcknowledge && info.operation != Operation::kAtomicAcknowledge;
+  const bool is_data = !info.is_acknowledge() && info.operation != Operation::kAtomicAcknowledge;
   for (Marks* const marks : {&record.marks, &marks_between_[there(key)]}) {
     ++marks->packets;
     marks->newest_ns = seen.time_ns;

@@ -165,6 +165,8 @@ constexpr RuleInfo kTable[] = {
     {kNetworkCopy, "network-copy", kEvent, "the network delivered a frame twice"},
     {kOvertaken, "overtaken", kEvent, "the network delivered frames in another order"},
     {kSequenceNak, "sequence-nak", kEvent, "the responder misses a request"},
+    {kSelectiveNak, "selective-nak", kEvent,
+     "the responder misses a request and holds later ones (selective repeat, which only urnic has)"},
     {kRnrNak, "rnr-nak", kEvent, "the responder is not ready"},
     {kFatalNak, "fatal-nak", kEvent, "the responder refuses a request for good"},
     {kImpliedNak, "implied-nak", kEvent, "a later answer shows that an earlier one was lost"},

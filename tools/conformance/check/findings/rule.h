@@ -145,6 +145,7 @@ enum class Rule : std::uint8_t {
   kNetworkCopy,
   kOvertaken,
   kSequenceNak,
+  kSelectiveNak,
   kRnrNak,
   kFatalNak,
   kImpliedNak,

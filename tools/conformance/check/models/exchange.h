@@ -35,6 +35,7 @@ struct ExchangeCounts {
   std::uint64_t late_packets = 0;  ///< requests that came after requests with higher PSNs
   std::uint64_t missing_psns = 0;  ///< never seen when their turn came
   std::uint64_t sequence_naks = 0;
+  std::uint64_t selective_naks = 0;
   std::uint64_t rnr_naks = 0;
   std::uint64_t implied_naks = 0;
   std::map<std::uint8_t, std::uint64_t> fatal_naks;  ///< by syndrome

@@ -28,7 +28,7 @@ void MsnModel::on_executed(const Seen& seen, Psn psn, const MessageCount& count)
     floor_->since.plain_writes += count.plain_writes;
     floor_->since.fetches += count.fetches;
   }
-  if (seen.packet.info->operation != Operation::kAcknowledge || (floor_ && distance(floor_->psn, psn) < 0)) {
+  if (!seen.packet.info->is_acknowledge() || (floor_ && distance(floor_->psn, psn) < 0)) {
     return;
   }
   const std::uint32_t msn = seen.packet.msn;

@@ -20,7 +20,7 @@ void ResponderModel::on_answer(const Seen& seen) {
   ++exchange_.counts.answer_packets;
   if (generation_ != exchange_.generation) forget();
   // Data in a damaged answer was sent, at least; a damaged acknowledgement may say anything.
-  const bool is_believed = !seen.is_damaged || (seen.packet.info->operation != Operation::kAcknowledge &&
+  const bool is_believed = !seen.is_damaged || (!seen.packet.info->is_acknowledge() &&
                                                 exchange_.log.find(seen.packet.psn) != nullptr);
   if (exchange_.log.is_empty() || !is_believed || is_unsent(seen)) return;
   if (distance(exchange_.log.oldest() + -1, seen.packet.psn) < 0) {
@@ -43,6 +43,8 @@ void ResponderModel::on_answer(const Seen& seen) {
       return on_read_response(seen);
     case Operation::kAtomicAcknowledge:
       return on_atomic_answer(seen);
+    case Operation::kSelectiveNak:
+      return on_selective_nak(seen);
     default:
       return;
   }
@@ -75,8 +77,8 @@ bool ResponderModel::is_unsent(const Seen& seen) {
     return true;  // perhaps that was it
   }
   // What a NAK may name is judged by kind; a NAK for the very next PSN has a rule of its own.
-  const bool is_nak = seen.packet.info->operation == Operation::kAcknowledge &&
-                      kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
+  const bool is_nak =
+      seen.packet.info->is_acknowledge() && kind_of(seen.packet.syndrome) == AnswerKind::kSequenceNak;
   complain_of_unsent(seen, is_nak ? Rule::kNakWithoutGap : Rule::kAckUnsent,
                      fmt::format("a PSN before {}", to_string(exchange_.log.next())));
   return true;
@@ -99,7 +101,7 @@ void ResponderModel::on_late(const Seen& seen) {
   const Psn psn = seen.packet.psn;
   add_overtaken(seen);
   RequestEntry* const entry = exchange_.log.find(psn);
-  if (entry != nullptr && seen.packet.info->operation != Operation::kAcknowledge) {
+  if (entry != nullptr && !seen.packet.info->is_acknowledge()) {
     entry->is_answered = entry->is_answered || entry->last() == psn;
     exchange_.close_hole(psn);
   }
@@ -192,6 +194,51 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
                            "one NAK until the gap is closed", fmt::format("PSN {} again", to_string(psn)));
     return;
   }
+  const RequestEntry* const entry = pass_to_gap(seen);
+  open_gap_ = psn;
+  open_gap_frame_ = seen.number;
+  refuse(seen, AnswerKind::kSequenceNak, 0);
+  exchange_.findings.add(Rule::kSequenceNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
+    finding.seen = fmt::format("PSN {} is missing at the responder{}", to_string(psn),
+                               entry == nullptr || entry->is_missing
+                                   ? " and was lost before the place of capture"
+                                   : fmt::format(", last sent in frame {}", entry->last_frame));
+  });
+}
+
+// SELECTIVE_REPEAT.md: everything before its PSN is acknowledged; then it says which later packets have come.
+void ResponderModel::on_selective_nak(const Seen& seen) {
+  const Psn psn = seen.packet.psn;
+  ++exchange_.counts.selective_naks;
+  if (exchange_.acknowledged && distance(*exchange_.acknowledged, psn) <= 0) {
+    exchange_.add_if_in_order(
+        seen, Rule::kNakPsn,
+        fmt::format("a PSN after {}, which is acknowledged", to_string(*exchange_.acknowledged)),
+        fmt::format("selective NAK with PSN {}", to_string(psn)));
+    return;
+  }
+  pass_to_gap(seen);
+  refuse(seen, AnswerKind::kSequenceNak, 0);
+  std::size_t held = 0;
+  std::optional<Psn> newest;
+  for (std::size_t bit = 0; bit < 8 * seen.packet.payload.size(); ++bit) {
+    if ((load_u8(seen.packet.payload, bit / 8) >> (bit % 8) & 1u) == 0) continue;
+    ++held;
+    newest = psn + static_cast<std::int64_t>(bit + 1);
+  }
+  if (newest && distance(*newest, exchange_.log.next()) <= 0) {
+    exchange_.add_if_sure(Rule::kAckUnsent, {seen.number},
+                          fmt::format("a PSN before {}", to_string(exchange_.log.next())),
+                          fmt::format("PSN {} has come", to_string(*newest)));
+  }
+  exchange_.findings.add(Rule::kSelectiveNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
+    finding.seen =
+        fmt::format("PSN {} is missing at the responder, which holds {} later packets", to_string(psn), held);
+  });
+}
+
+const RequestEntry* ResponderModel::pass_to_gap(const Seen& seen) {
+  const Psn psn = seen.packet.psn;
   const RequestEntry* const entry = exchange_.log.find(psn);
   if (entry != nullptr && distance(entry->last(), exchange_.log.next()) == 1) {
     exchange_.add_if_sure(Rule::kNakWithoutGap, {seen.number}, "a request beyond the gap",
@@ -215,15 +262,7 @@ void ResponderModel::on_sequence_nak(const Seen& seen) {
                           fmt::format("PSN {}, which was never seen", to_string(missing->first)),
                           fmt::format("PSN {}{}", to_string(psn), kUnlessLost));
   }
-  open_gap_ = psn;
-  open_gap_frame_ = seen.number;
-  refuse(seen, AnswerKind::kSequenceNak, 0);
-  exchange_.findings.add(Rule::kSequenceNak, exchange_.flow, {seen.number}, [&](Finding& finding) {
-    finding.seen = fmt::format("PSN {} is missing at the responder{}", to_string(psn),
-                               entry == nullptr || entry->is_missing
-                                   ? " and was lost before the place of capture"
-                                   : fmt::format(", last sent in frame {}", entry->last_frame));
-  });
+  return entry;
 }
 
 void ResponderModel::on_rnr_nak(const Seen& seen) {

@@ -50,6 +50,9 @@ class ResponderModel {
   void on_late(const Seen& seen);
   void on_nak(const Seen& seen, AnswerKind kind);
   void on_sequence_nak(const Seen& seen);
+  void on_selective_nak(const Seen& seen);
+  /// Moves on to the PSN that a NAK names as missing. Returns its request, if that is known.
+  const RequestEntry* pass_to_gap(const Seen& seen);
   void on_rnr_nak(const Seen& seen);
   void on_fatal_nak(const Seen& seen);
   void on_read_response(const Seen& seen);

@@ -6,24 +6,11 @@
 
 #include <algorithm>
 
+#include "tools/conformance/check/packets/ip.h"
 #include "tools/conformance/check/packets/opcode.h"
 
 namespace urnic::check {
 namespace {
-
-constexpr std::uint16_t kEtherIpv4 = 0x0800;
-constexpr std::uint16_t kEtherIpv6 = 0x86dd;
-constexpr std::uint16_t kEtherRoceV1 = 0x8915;
-constexpr std::uint8_t kProtocolUdp = 17;
-constexpr std::size_t kIpv4MinBytes = 20;
-constexpr std::size_t kIpv6Bytes = 40;
-constexpr std::size_t kUdpBytes = 8;
-constexpr std::size_t kVlanBytes = 4;
-
-struct Network {
-  std::uint16_t ether_type = 0;
-  ByteView bytes;
-};
 
 bool is_vlan(std::uint16_t ether_type) {
   return ether_type == 0x8100 || ether_type == 0x88a8 || ether_type == 0x9100;
@@ -37,22 +24,6 @@ std::optional<Network> behind_type_at(ByteView bytes, std::size_t type_at, std::
     network.bytes = network.bytes.subspan(kVlanBytes);
   }
   return network;
-}
-
-std::optional<Network> network_of(LinkType link_type, ByteView bytes) {
-  switch (link_type) {
-    case LinkType::kEthernet:
-      return behind_type_at(bytes, 12, 14);
-    case LinkType::kLinuxCooked:
-      return behind_type_at(bytes, 14, 16);
-    case LinkType::kLinuxCooked2:
-      return behind_type_at(bytes, 0, 20);
-    case LinkType::kRaw:
-    case LinkType::kRawBsd:
-      if (bytes.empty()) return std::nullopt;
-      return Network{.ether_type = (load_u8(bytes, 0) >> 4) == 4 ? kEtherIpv4 : kEtherIpv6, .bytes = bytes};
-  }
-  return std::nullopt;
 }
 
 Address address_at(ByteView bytes, std::size_t at, std::size_t size) {
@@ -111,9 +82,9 @@ std::optional<Frame> parse_ipv4(ByteView bytes) {
 }
 
 std::optional<Frame> parse_ipv6(ByteView bytes) {
-  // RoCEv2 has UDP directly after the IPv6 header; a packet with an extension header is not ours.
-  if (bytes.size() < kIpv6Bytes + kUdpBytes || (load_u8(bytes, 0) >> 4) != 6 ||
-      load_u8(bytes, 6) != kProtocolUdp) {
+  const auto datagram = parse_ip(bytes);
+  if (!datagram || !datagram->is_ipv6 || datagram->protocol != kProtocolUdp || datagram->offset != 0 ||
+      bytes.size() < datagram->header_bytes + kUdpBytes) {
     return std::nullopt;
   }
   Frame frame{.is_ipv6 = true,
@@ -121,10 +92,14 @@ std::optional<Frame> parse_ipv6(ByteView bytes) {
               .destination = address_at(bytes, 24, 16),
               .traffic_class = static_cast<std::uint8_t>(load_u16(bytes, 0) >> 4),
               .ip_length = kIpv6Bytes + load_u16(bytes, 4),
-              .ip_header = bytes.first(kIpv6Bytes)};
-  const std::size_t payload = load_u16(bytes, 4);
-  take_udp(frame, bytes.subspan(kIpv6Bytes), payload);
-  if (payload < kUdpBytes) frame.fault = FrameFault::kIpLength;
+              .ip_header = bytes.first(kIpv6Bytes),
+              .ip_extensions = bytes.subspan(kIpv6Bytes, datagram->extension_bytes)};
+  take_udp(frame, bytes.subspan(datagram->header_bytes), datagram->payload_bytes);
+  if (datagram->payload_bytes < kUdpBytes) {
+    frame.fault = FrameFault::kIpLength;
+  } else if (datagram->is_fragment && datagram->more_follow) {
+    frame.fault = FrameFault::kFragment;
+  }
   return frame;
 }
 
@@ -182,19 +157,41 @@ bool is_supported(int link_type) {
                      [link_type](LinkType supported) { return static_cast<int>(supported) == link_type; });
 }
 
-std::optional<Frame> parse_frame(LinkType link_type, ByteView bytes) {
-  const auto network = network_of(link_type, bytes);
-  if (!network) return std::nullopt;
-  switch (network->ether_type) {
+std::optional<Network> network_of(LinkType link_type, ByteView bytes) {
+  switch (link_type) {
+    case LinkType::kEthernet:
+      return behind_type_at(bytes, 12, kEthernetBytes);
+    case LinkType::kLinuxCooked:
+      return behind_type_at(bytes, 14, 16);
+    case LinkType::kLinuxCooked2:
+      return behind_type_at(bytes, 0, 20);
+    case LinkType::kRaw:
+    case LinkType::kRawBsd:
+      if (bytes.empty()) return std::nullopt;
+      return Network{.ether_type = (load_u8(bytes, 0) >> 4) == 4 ? kEtherIpv4 : kEtherIpv6, .bytes = bytes};
+    case LinkType::kErf:
+    case LinkType::kInfiniBand:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Frame> parse_network(const Network& network) {
+  switch (network.ether_type) {
     case kEtherIpv4:
-      return parse_ipv4(network->bytes);
+      return parse_ipv4(network.bytes);
     case kEtherIpv6:
-      return parse_ipv6(network->bytes);
+      return parse_ipv6(network.bytes);
     case kEtherRoceV1:
-      return parse_grh(network->bytes);
+      return parse_grh(network.bytes);
     default:
       return std::nullopt;
   }
+}
+
+std::optional<Frame> parse_frame(LinkType link_type, ByteView bytes) {
+  const auto network = network_of(link_type, bytes);
+  return network ? parse_network(*network) : std::nullopt;
 }
 
 bool ipv4_checksum_is_right(ByteView header) {

@@ -46,7 +46,8 @@ struct Frame {
   std::uint16_t udp_checksum = 0;
   std::size_t ip_length = 0;   ///< as the IP header says, header included, in bytes
   std::size_t udp_length = 0;  ///< as the UDP header says, in bytes
-  ByteView ip_header{};        ///< IPv4 with options, IPv6, or GRH
+  ByteView ip_header{};        ///< IPv4 with options, IPv6 without extension headers, or GRH
+  ByteView ip_extensions{};    ///< the extension headers of IPv6
   ByteView udp_header{};       ///< empty in RoCEv1
   ByteView ib{};               ///< BTH to ICRC, as far as captured
   std::size_t ib_bytes = 0;    ///< BTH to ICRC, as the headers say
@@ -68,12 +69,28 @@ enum class LinkType : int {
   kRaw = 101,
   kRawBsd = 12,
   kLinuxCooked = 113,
+  kErf = 197,         ///< cannot be read as such: the reader opens its records
+  kInfiniBand = 247,  ///< cannot be read: InfiniBand itself, without Ethernet
   kLinuxCooked2 = 276
 };
 bool is_supported(int link_type);
 
+/// What a link layer carries, VLAN tags taken off.
+struct Network {
+  std::uint16_t ether_type = 0;
+  ByteView bytes{};
+};
+/// Nothing if the frame is too short, or of a link type that cannot be read.
+std::optional<Network> network_of(LinkType link_type, ByteView bytes);
+std::optional<Frame> parse_network(const Network& network);
+
+inline constexpr std::uint16_t kEtherRoceV1 = 0x8915;
+inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kVlanBytes = 4;
+
 /// Takes a frame apart down to BTH. Nothing when it holds no UDP and no RoCEv1, or was captured too short to
-/// tell; it is up to the caller to look at the destination port.
+/// tell; it is up to the caller to look at the destination port. Tunnels are not looked into: unwrapping/ is
+/// for that.
 std::optional<Frame> parse_frame(LinkType link_type, ByteView bytes);
 
 /// Whether the checksum of an IPv4 header is right. Header with options, 20 bytes at least.

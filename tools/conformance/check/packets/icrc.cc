@@ -17,10 +17,9 @@ constexpr std::size_t kDummyBytes = 8;
 constexpr std::size_t kMaxMaskedBytes = kDummyBytes + 60 + 8 + kBthBytes;
 constexpr std::byte kOnes{0xff};
 
-}  // namespace
-
-std::optional<IcrcVerdict> judge_icrc(const Frame& frame) {
-  if (frame.fault != FrameFault::kNone || frame.is_cut()) return std::nullopt;
+/// The CRC of a whole frame, as one sent to `port`. Extension headers count between the IPv6 header and the
+/// UDP header, or not at all.
+std::uint32_t crc_of(const Frame& frame, std::uint16_t port, bool with_extensions) {
   std::array<std::byte, kMaxMaskedBytes> masked;
   std::fill_n(masked.begin(), kDummyBytes, kOnes);
   std::byte* const ip = masked.data() + kDummyBytes;
@@ -37,17 +36,32 @@ std::optional<IcrcVerdict> judge_icrc(const Frame& frame) {
     ip[10] = ip[11] = kOnes;  // checksum
   }
   if (!frame.udp_header.empty()) {
+    udp[2] = static_cast<std::byte>(port >> 8);
+    udp[3] = static_cast<std::byte>(port & 0xff);
     udp[6] = udp[7] = kOnes;  // checksum
   }
   bth[4] = kOnes;  // FECN, BECN and six reserved bits
 
   const std::size_t rest = frame.ib.size() - kBthBytes - kIcrcBytes;
-  std::uint32_t crc = libdeflate_crc32(0, masked.data(), static_cast<std::size_t>(end - masked.data()));
-  crc = libdeflate_crc32(crc, frame.ib.data() + kBthBytes, rest);
+  std::uint32_t crc = libdeflate_crc32(0, masked.data(), static_cast<std::size_t>(udp - masked.data()));
+  if (with_extensions) crc = libdeflate_crc32(crc, frame.ip_extensions.data(), frame.ip_extensions.size());
+  crc = libdeflate_crc32(crc, udp, static_cast<std::size_t>(end - udp));
+  return libdeflate_crc32(crc, frame.ib.data() + kBthBytes, rest);
+}
+
+}  // namespace
+
+std::optional<IcrcVerdict> judge_icrc(const Frame& frame, std::uint16_t sent_to) {
+  if (frame.fault != FrameFault::kNone || frame.is_cut()) return std::nullopt;
+  const std::uint16_t port = sent_to != 0 ? sent_to : frame.destination_port;
   const auto sent = frame.ib.last(kIcrcBytes);
-  return IcrcVerdict{
-      .expected = crc,
+  IcrcVerdict verdict{
+      .expected = crc_of(frame, port, false),
       .seen = boost::endian::load_little_u32(reinterpret_cast<const unsigned char*>(sent.data()))};
+  if (verdict.is_right() || frame.ip_extensions.empty()) return verdict;
+  // No source says whether the ICRC covers extension headers: a sender may do either.
+  verdict.expected = crc_of(frame, port, true);
+  return verdict.is_right() ? std::optional(verdict) : std::nullopt;
 }
 
 std::uint32_t digest_of(ByteView bytes) {

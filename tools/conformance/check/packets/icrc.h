@@ -16,8 +16,10 @@ struct IcrcVerdict {
   bool is_right() const { return expected == seen; }
 };
 
-/// Facts 1 and 2. Nothing when the capture does not hold the whole packet.
-std::optional<IcrcVerdict> judge_icrc(const Frame& frame);
+/// Facts 1 and 2. Nothing when the capture does not hold the whole packet, or when it has IPv6 extension
+/// headers and the ICRC fits neither with nor without them. `sent_to`: the UDP port that the sender wrote, if
+/// a mirror wrote another one.
+std::optional<IcrcVerdict> judge_icrc(const Frame& frame, std::uint16_t sent_to = 0);
 
 /// CRC-32 of some bytes, to tell payloads apart.
 std::uint32_t digest_of(ByteView bytes);

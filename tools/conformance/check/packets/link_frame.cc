@@ -7,7 +7,6 @@
 namespace urnic::check {
 namespace {
 
-constexpr std::size_t kEthernetBytes = 14;
 constexpr std::uint16_t kMacControl = 0x8808;
 constexpr std::uint16_t kPauseAll = 0x0001;
 constexpr std::uint16_t kPausePriorities = 0x0101;

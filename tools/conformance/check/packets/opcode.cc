@@ -76,6 +76,8 @@ constexpr std::array<OpcodeInfo, 256> kOpcodes = [] {
     table[opcode].has_payload = true;
     table[opcode].has_immediate = opcode == 0x65u;
   }
+  table[kSelectiveNakOpcode] = {
+      .service = Service::kRc, .operation = Operation::kSelectiveNak, .has_aeth = true, .has_payload = true};
   table[kCnpOpcode].operation = Operation::kCnp;
   table[kCnpOpcode].has_payload = true;
   return table;
@@ -84,8 +86,12 @@ constexpr std::array<OpcodeInfo, 256> kOpcodes = [] {
 }  // namespace
 
 bool OpcodeInfo::is_response() const {
-  return operation == Operation::kReadResponse || operation == Operation::kAcknowledge ||
+  return operation == Operation::kReadResponse || is_acknowledge() ||
          operation == Operation::kAtomicAcknowledge;
+}
+
+bool OpcodeInfo::is_acknowledge() const {
+  return operation == Operation::kAcknowledge || operation == Operation::kSelectiveNak;
 }
 
 bool OpcodeInfo::wants_data_back() const {
@@ -151,6 +157,8 @@ const char* to_string(Operation operation) {
       return "ACK";
     case Operation::kAtomicAcknowledge:
       return "ATOMIC ACK";
+    case Operation::kSelectiveNak:
+      return "Selective NAK";
     case Operation::kCnp:
       return "CNP";
     case Operation::kReserved:

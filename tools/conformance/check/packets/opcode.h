@@ -23,6 +23,7 @@ enum class Operation : std::uint8_t {
   kReadResponse,
   kAcknowledge,
   kAtomicAcknowledge,
+  kSelectiveNak,
   kCnp,
 };
 enum class Position : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
@@ -46,6 +47,8 @@ struct OpcodeInfo {
   bool is_known() const { return operation != Operation::kReserved; }
   bool is_connected() const { return service == Service::kRc || service == Service::kXrc; }
   bool is_response() const;
+  /// Whether it is an ACK or a NAK and carries nothing of a request's data.
+  bool is_acknowledge() const;
   /// Whether it is a READ or anything else that a response with data answers.
   bool wants_data_back() const;
   bool is_atomic() const { return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd; }
@@ -62,6 +65,9 @@ inline constexpr std::size_t kLeastIbBytes = kBthBytes + kIcrcBytes;
 inline constexpr std::uint32_t kLargestMtu = 4096;
 inline constexpr std::uint32_t kGsiQp = 1;  ///< for the datagrams of connection managers
 inline constexpr std::uint8_t kCnpOpcode = 0x81;
+/// Of urnic's selective repeat, in the range left to manufacturers (see SELECTIVE_REPEAT.md).
+inline constexpr std::uint8_t kSelectiveNakOpcode = 0xd1;
+inline constexpr std::size_t kSelectiveNakBytes = 32;  ///< of its payload: a bit for each of 256 packets
 
 /// The row of an opcode; unknown ones have `Operation::kReserved`.
 const OpcodeInfo& info_of(std::uint8_t opcode);

@@ -1,5 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "tools/conformance/check/cm/agreement.h"
@@ -28,6 +29,7 @@ json requests_json(const ExchangeCounts& counts) {
                  {"missing_psns", counts.missing_psns},
                  {"late_packets", counts.late_packets},
                  {"sequence_naks", counts.sequence_naks},
+                 {"selective_naks", counts.selective_naks},
                  {"implied_naks", counts.implied_naks},
                  {"rnr_naks", counts.rnr_naks},
                  {"fatal_naks", refused},
@@ -156,6 +158,22 @@ json silences_json(const Connections& connections) {
   return list;
 }
 
+/// How many frames there are of each kind; kinds that have none are left out.
+template <typename Kind, std::size_t kKinds>
+json by_name(const std::array<std::uint64_t, kKinds>& counts) {
+  json object = json::object();
+  for (std::size_t i = 0; i < kKinds; ++i) {
+    if (counts[i] > 0) object[to_string(static_cast<Kind>(i))] = counts[i];
+  }
+  return object;
+}
+
+json port_hints_json(const PortHints& hints) {
+  json list = json::array();
+  for (const auto& [port, frames] : hints.by_port()) list.push_back({{"port", port}, {"frames", frames}});
+  return list;
+}
+
 /// Null if nothing was left out on purpose.
 json left_out_json(const Checker& checker) {
   if (!checker.is_choice()) return {};
@@ -184,6 +202,14 @@ json json_report(const std::string& file, const Checker& checker, const std::str
           {"roce_v2", counts.roce_v2},
           {"roce_v1", counts.roce_v1},
           {"other_frames", counts.others},
+          {"doubled_frames", counts.copies},
+          {"fragments", counts.fragments},
+          {"reassembled_datagrams", checker.fragments().completed()},
+          {"incomplete_datagrams", checker.fragments().incomplete()},
+          {"out_of_order", counts.late},
+          {"tunnels", by_name<Wrapping>(counts.wrapped)},
+          {"not_looked_into", by_name<Obstacle>(counts.not_looked_into)},
+          {"bth_on_udp_ports", port_hints_json(checker.port_hints())},
           {"bytes", counts.bytes},
           {"icrc_right", counts.icrc_right},
           {"icrc_wrong", counts.icrc_wrong},

@@ -47,6 +47,13 @@ std::string to_string(const Landmark& landmark);
 /// last. 0 when that takes no time.
 double goodput_bps(const ExchangeCounts& counts);
 
+/// One line about a finding, with its rule, frames and connection.
+std::string finding_text(const Connections& connections, const Finding& finding);
+
+/// Lines about frames that were not simply there: in tunnels, in fragments, doubled, out of order, or not
+/// looked into. Empty if there are none.
+std::string sightings_text(const Checker& checker);
+
 /// Lines for people; `ladder` adds the ladders that the checker kept.
 std::string text_report(const std::string& file, const Checker& checker, const std::string& damage,
                         bool ladder);

@@ -49,6 +49,7 @@ std::string summary_of(const char* direction, const ExchangeCounts& counts) {
   add_count(trouble, counts.missing_psns, "PSNs missing");
   add_count(trouble, counts.late_packets, "of them later");
   add_count(trouble, counts.sequence_naks, "sequence NAK");
+  add_count(trouble, counts.selective_naks, "selective NAK");
   add_count(trouble, counts.implied_naks, "implied NAK");
   add_count(trouble, counts.rnr_naks, "RNR NAK");
   for (const auto& [syndrome, count] : counts.fatal_naks) {
@@ -203,15 +204,6 @@ std::string choice_text(const Checker& checker) {
                      left_out.packets, findings.empty() ? "" : "; findings not shown: " + findings);
 }
 
-std::string finding_text(const Connections& connections, const Finding& finding) {
-  std::string text =
-      fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
-  if (finding.count > 1) text += fmt::format(" and {} more", finding.count - 1);
-  if (finding.flow != kNoFlow) text += ", " + connections.name_of_flow(finding.flow);
-  if (finding.expected.empty()) return text + ": " + finding.seen + "\n";
-  return text + ": expected " + finding.expected + ", seen " + finding.seen + "\n";
-}
-
 std::string findings_text(const Checker& checker, Severity severity, const char* title) {
   const Findings& findings = checker.findings();
   if (findings.count_of(severity) == 0) return "";
@@ -250,6 +242,15 @@ std::string ladders_text(const Checker& checker) {
 
 }  // namespace
 
+std::string finding_text(const Connections& connections, const Finding& finding) {
+  std::string text =
+      fmt::format("  {} frame {}", info_of(finding.rule).name, fmt::join(finding.frames, ", "));
+  if (finding.count > 1) text += fmt::format(" and {} more", finding.count - 1);
+  if (finding.flow != kNoFlow) text += ", " + connections.name_of_flow(finding.flow);
+  if (finding.expected.empty()) return text + ": " + finding.seen + "\n";
+  return text + ": expected " + finding.expected + ", seen " + finding.seen + "\n";
+}
+
 std::string text_report(const std::string& file, const Checker& checker, const std::string& damage,
                         bool ladder) {
   const FrameCounts& counts = checker.counts();
@@ -260,6 +261,7 @@ std::string text_report(const std::string& file, const Checker& checker, const s
   text += counts.icrc_unknown > 0 ? fmt::format(", {} unknown", counts.icrc_unknown) : "";
   text += counts.ecn_marked > 0 ? fmt::format("; {} marked by ECN", counts.ecn_marked) : "";
   text += "; " + duration(static_cast<double>(counts.last_ns - counts.first_ns)) + "\n";
+  text += sightings_text(checker);
   text += choice_text(checker);
   text += connections_text(checker);
   text += silences_text(checker.connections());

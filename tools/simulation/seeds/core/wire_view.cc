@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::size_t kBareIpv4Bytes = 20;  // without options
 
-/// The packet of selective repeat that no specification knows, read from its page.
-constexpr std::uint8_t kSelectiveNak = 0xd1;
+// The packet of selective repeat that no specification knows, read from its page.
 constexpr std::size_t kAethBytes = 4;
 constexpr std::size_t kHeldBytes = WireView::kHeldPackets / 8;
 
@@ -41,6 +40,7 @@ std::optional<PacketKind> kind_of(const check::OpcodeInfo& info) {
     case kAtomicAcknowledge:
       return PacketKind::kAtomicAcknowledge;
     case kAcknowledge:
+    case kSelectiveNak:
       return PacketKind::kAcknowledge;
     case kCnp:
     case kReserved:
@@ -140,7 +140,7 @@ std::optional<WireView> read_frame(std::span<const std::byte> bytes, std::string
   if (frame->fault != check::FrameFault::kNone || frame->is_cut()) return std::nullopt;
 
   const check::Packet packet = check::parse_packet(*frame);
-  if (packet.opcode == kSelectiveNak) {
+  if (packet.opcode == check::kSelectiveNakOpcode) {
     const auto nak = read_selective_nak(*frame, packet);
     complain(nak ? check_selective_nak(packet) : fmt::format("a selective NAK of {} bytes", frame->ib_bytes));
     if (complaint != nullptr) complain(check_packet(*frame, packet));
