@@ -181,8 +181,9 @@ def fragments_of_ipv4(frame, most):
     for at in range(0, len(payload), most):
         part = payload[at : at + most]
         more = 0x2000 if at + most < len(payload) else 0
+        flags = header[6] << 8 & 0xC000  # "don't fragment" stays: the ICRC covers it
         own = header[:2] + struct.pack(">H", 20 + len(part)) + header[4:6]
-        own += struct.pack(">H", at // 8 | more) + header[8:10] + b"\0\0" + header[12:]
+        own += struct.pack(">H", at // 8 | more | flags) + header[8:10] + b"\0\0" + header[12:]
         own = own[:10] + struct.pack(">H", checksum(own)) + own[12:]
         pieces.append(Frame(frame.ns, frame.data[:14] + own + part))
     return pieces
@@ -203,7 +204,7 @@ def fragments_of_ipv6(frame, most, identification):
 
 
 def with_extension_headers(frame):
-    """An IPv6 frame with hop-by-hop and destination options, of which the ICRC knows nothing."""
+    """An IPv6 frame with hop-by-hop and destination options. Its ICRC is wrong then, as it covers the length."""
     ip = frame.data[14:]
     options = bytes([60, 0, 1, 4, 0, 0, 0, 0]) + bytes([ip[6], 1, 1, 12]) + bytes(12)
     length = struct.unpack_from(">H", ip, 4)[0] + len(options)

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kLongestDatagram = 65535;
 constexpr std::size_t kFragmentUnit = 8;
 constexpr std::size_t kMostRanges = 64;
+constexpr std::byte kFlags{0xc0};  // of IPv4, without "more fragments" and the offset
 /// A mirror port may deliver the last fragments once more; an identification does not come again so soon.
 constexpr std::int64_t kCopyNs = 1'000'000;
 
@@ -128,7 +129,8 @@ WholeDatagram Fragments::whole_of(const Waiting& waiting, bool is_ipv6) {
     store_big_u16(whole, 4, std::min<std::size_t>(size - kIpv6Bytes, UINT16_MAX));
   } else {
     store_big_u16(whole, 2, std::min<std::size_t>(size, UINT16_MAX));
-    store_big_u16(whole, 6, 0);
+    whole[6] &= kFlags;  // the ICRC covers them
+    whole[7] = {};
     store_big_u16(whole, 10, 0);  // the checksum: a fragment's says nothing
   }
   whole.insert(whole.end(), waiting.payload.begin(), waiting.payload.end());
