@@ -176,8 +176,7 @@ void check_frame(const Frame& frame, std::uint64_t number, std::uint32_t flow, F
   if (frame.is_roce_v1) return;
   const std::size_t length = frame.ip_header.size() + frame.ip_extensions.size() + frame.udp_length;
   if (frame.ip_length != length) {
-    complain(Rule::kIpLength, fmt::format("{} bytes", length),
-             fmt::format("{} bytes", frame.ip_length));
+    complain(Rule::kIpLength, fmt::format("{} bytes", length), fmt::format("{} bytes", frame.ip_length));
   }
   check_udp_checksum(frame, number, flow, findings);
   if (frame.trailing_bytes > 0) {
