@@ -204,7 +204,7 @@ def fragments_of_ipv6(frame, most, identification):
 
 
 def with_extension_headers(frame):
-    """An IPv6 frame with hop-by-hop and destination options. Its ICRC is wrong then, as it covers the length."""
+    """An IPv6 frame with hop-by-hop and destination options. Its ICRC is wrong then: it covers the length."""
     ip = frame.data[14:]
     options = bytes([60, 0, 1, 4, 0, 0, 0, 0]) + bytes([ip[6], 1, 1, 12]) + bytes(12)
     length = struct.unpack_from(">H", ip, 4)[0] + len(options)
