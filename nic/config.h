@@ -72,7 +72,8 @@ struct DeviceConfig {
   Type2Windows type_2_windows = Type2Windows::k2B;
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
   bool explain = false;    ///< keep what explains failures; see Device::failures()
-  /// With `explain`: also keep that a peer had to wait for a receive, once for each queue pair.
+  /// With `explain`: also keep that a peer had to wait for a receive, or that what it sent was dropped for
+  /// want of one, once for each queue pair.
   bool tells_of_missing_receives = false;
 
   /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.

@@ -124,6 +124,7 @@ struct Completion {
   Rkey invalidated_rkey{};
   QpNumber qp_number{};
   QpNumber source_qp{};
+  std::uint32_t srq = 0;  ///< the number of the shared queue that the receive was posted to; 0: none
 };
 
 /// Takes completions in the order in which they happen. Implemented by the NIC's completion queue.

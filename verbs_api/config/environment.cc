@@ -90,7 +90,8 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   environment.sanitizer = sanitizer.value();
   device.explain = environment.explains || environment.sanitizer.has_value();
   device.tells_of_missing_receives =
-      environment.sanitizer && environment.sanitizer->wants(Finding::kReceivePostedLate);
+      environment.sanitizer && (environment.sanitizer->wants(Finding::kReceivePostedLate) ||
+                                environment.sanitizer->wants(Finding::kDatagramDropped));
   const auto seed = read(variables, "URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : nic::random_bits();
