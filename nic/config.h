@@ -76,7 +76,8 @@ struct DeviceConfig {
   /// Which NIC it is like; lives longer than the device.
   const Personality* personality = &personality_of(Column::kDefault);
   bool explain = false;  ///< keep what explains failures; see Device::failures()
-  /// With `explain`: also keep that a peer had to wait for a receive, once for each queue pair.
+  /// With `explain`: also keep that a peer had to wait for a receive, or that what it sent was dropped for
+  /// want of one, once for each queue pair.
   bool tells_of_missing_receives = false;
 
   /// The floor under every ACK timeout; see QpConfig::min_ack_timeout.

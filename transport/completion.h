@@ -134,7 +134,9 @@ struct Completion {
   Rkey invalidated_rkey{};
   QpNumber qp_number{};
   QpNumber source_qp{};
-  std::uint32_t place = 0;  ///< of a send: its position in the send queue
+  /// Of a send its position in the send queue, of a receive the number of the shared queue that it was posted
+  /// to, or 0.
+  std::uint32_t origin = 0;
 };
 static_assert(sizeof(Completion) == 40, "each completion is copied twice");
 

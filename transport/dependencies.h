@@ -23,6 +23,7 @@ struct ReceiveEnd {
   PdId pd{};
   /// A shared queue outlives this queue pair's failures: it is not flushed with it.
   bool is_shared = false;
+  std::uint32_t srq = 0;  ///< its number, of a shared queue
 };
 
 /// Finds the shared receive queues of an XRC domain by the number in XRCETH.

@@ -80,8 +80,8 @@ struct LocalFault {
 };
 
 /// Called in the middle of whatever the endpoint does, before the completion or event that tells the program.
-/// Must not call the endpoint's inputs. While all goes well, only timeouts are reported here, and the end by
-/// the program.
+/// Must not call the endpoint's inputs. While all goes well, only these are reported here: timeouts, what is
+/// dropped, and the end by the program.
 class QpObserver {
  public:
   virtual ~QpObserver() = default;
@@ -89,6 +89,8 @@ class QpObserver {
   virtual void on_local_fault(const LocalFault& fault) = 0;
   /// No acknowledgement came in time, for the n-th time since the last progress, 0 for the first.
   virtual void on_ack_timeout(std::uint8_t retries_used, Time now) = 0;
+  /// What came over an unreliable service was dropped, as no receive was posted.
+  virtual void on_no_receive() = 0;
   /// The queue pair has entered ERR or SQE.
   virtual void on_error_state() = 0;
 };

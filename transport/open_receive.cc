@@ -29,6 +29,7 @@ void OpenReceive::complete(Completion completion) {
   is_taken_ = false;
   completion.wr_id = wqe_.wr_id;
   completion.qp_number = config_.local_qp;
+  completion.origin = deps_.receiver.srq;
   if (completion.status == CompletionStatus::kSuccess) deps_.counters.add(Counter::kReceivesCompleted);
   deps_.receiver.completions->complete(completion);
 }

@@ -74,7 +74,7 @@ void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConf
        .byte_length = wqe.length,
        .qp_number = config.local_qp,
        .source_qp = config.remote_qp,
-       .place = place});
+       .origin = place});
 }
 
 }  // namespace urnic::transport

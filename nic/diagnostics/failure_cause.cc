@@ -291,6 +291,7 @@ FailureCause cause_of(const FailureReport& report) {
     case FailureReport::Kind::kConnection:
       return cause_of(*report.connection);
     case FailureReport::Kind::kReceiveMissing:
+    case FailureReport::Kind::kDropped:
       return Cause::kNoReceivePosted;
     case FailureReport::Kind::kCompletion:
       break;

@@ -29,6 +29,7 @@ struct FailureReport {
     kTranslated,  ///< packets for a queue pair, or a connection request, come from another address than the sender's
     kConnection,      ///< one of rdma_cm was not made; see `connection`
     kReceiveMissing,  ///< nothing has failed here: the peer was told to wait for a receive
+    kDropped,         ///< nothing has failed here: a message of an unreliable service found no receive
     kNoDepth,         ///< nothing has failed here: a READ or atomic leaves though max_rd_atomic is 0
   };
 

@@ -115,6 +115,11 @@ void QpWatch::note_own_answer(std::uint8_t syndrome) {
   if (!std::exchange(has_told_of_receives_, true)) log_.add(report(FailureReport::Kind::kReceiveMissing));
 }
 
+void QpWatch::on_no_receive() {
+  if (!facts_.config.tells_of_missing_receives) return;
+  if (!std::exchange(has_told_of_receives_, true)) log_.add(report(FailureReport::Kind::kDropped));
+}
+
 void QpWatch::note_request(transport::Psn psn) {
   const transport::Psn first = qp_.endpoint().config().send_psn;
   const bool is_new_connection = history_.first_request != first;

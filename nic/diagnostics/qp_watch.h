@@ -50,6 +50,7 @@ class QpWatch final : public QpMonitor {
   void on_refused(const transport::RefusedRequest& request) override;
   void on_local_fault(const transport::LocalFault& fault) override;
   void on_ack_timeout(std::uint8_t retries_used, transport::Time now) override;
+  void on_no_receive() override;
   void on_error_state() override {}  // the completions say it
 
  private:

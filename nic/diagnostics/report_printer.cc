@@ -96,7 +96,8 @@ bool ReportPrinter::wait(int fd, short events, int at_most_ms) {
 void ReportPrinter::print_all() {
   while (const auto report = log_.take()) {
     if (options_.listener != nullptr) options_.listener->on_failure(*report);
-    const bool is_failure = report->kind != FailureReport::Kind::kReceiveMissing;
+    const bool is_failure =
+        report->kind != FailureReport::Kind::kReceiveMissing && report->kind != FailureReport::Kind::kDropped;
     if (!options_.is_silent && is_failure) print(*report);
   }
 }

@@ -135,6 +135,14 @@ DmaStatus MemoryTable::find_number(const MemoryUser& user, Rkey rkey, std::uint6
   return DmaStatus::kOk;
 }
 
+DmaStatus MemoryTable::done(const std::uint64_t* number, bool is_present, std::uint64_t original,
+                            std::uint64_t stored) const {
+  if (is_present && writes_ != nullptr && writes_->atomics() != nullptr) [[unlikely]] {
+    writes_->atomics()->note(number, original, stored);
+  }
+  return present_if(is_present);
+}
+
 DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                     std::uint64_t compare, std::uint64_t swap, std::uint64_t& original) {
   std::uint64_t* number = nullptr;
@@ -142,7 +150,8 @@ DmaStatus MemoryTable::compare_swap(const MemoryUser& user, Rkey rkey, std::uint
   if (status != DmaStatus::kOk) return status;
   original = compare;
   const LoggedWrite logged(writes_, number, sizeof *number);
-  return present_if(try_compare_exchange(number, original, swap));
+  const bool is_present = try_compare_exchange(number, original, swap);
+  return done(number, is_present, original, original == compare ? swap : original);
 }
 
 DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t add,
@@ -151,7 +160,8 @@ DmaStatus MemoryTable::fetch_add(const MemoryUser& user, Rkey rkey, std::uint64_
   const DmaStatus status = find_number(user, rkey, address, Access::kRemoteAtomic, number);
   if (status != DmaStatus::kOk) return status;
   const LoggedWrite logged(writes_, number, sizeof *number);
-  return present_if(try_fetch_add(number, add, original));
+  const bool is_present = try_fetch_add(number, add, original);
+  return done(number, is_present, original, original + add);
 }
 
 DmaStatus MemoryTable::write_remote_atomically(const MemoryUser& user, Rkey rkey, std::uint64_t address,

@@ -138,6 +138,9 @@ class MemoryTable final : public transport::Dma {
                                    Place& place);
   transport::DmaStatus find_number(const transport::MemoryUser& user, transport::Rkey rkey,
                                    std::uint64_t address, transport::Access access, std::uint64_t*& number);
+  /// What an atomic returns that found `original` and left `stored`.
+  transport::DmaStatus done(const std::uint64_t* number, bool is_present, std::uint64_t original,
+                            std::uint64_t stored) const;
   static bool copy_out(const Place& from, std::span<std::byte> to, transport::wire::TailCrc* tail);
   bool copy_in(const Place& to, std::span<const std::byte> from) const;
 

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "nic/memory/atomic_log.h"
+
 namespace urnic::nic {
 
 /// Pages share counters, so that a write may seem to be at another place, too, but none is missed.
@@ -25,6 +27,11 @@ class WriteLog {
     return sum;
   }
 
+  /// From now on `log`, which must outlive this, is told of atomics. Before the first.
+  void use(AtomicLog& log) { atomics_ = &log; }
+  /// Null where nothing is interested.
+  AtomicLog* atomics() const { return atomics_; }
+
  private:
   static constexpr unsigned kPageBits = 12;
   static constexpr std::size_t kCounters = std::size_t{1} << 16;
@@ -39,6 +46,7 @@ class WriteLog {
   }
 
   std::array<std::atomic<std::uint32_t>, kCounters> writes_{};
+  AtomicLog* atomics_ = nullptr;
 };
 
 /// A write, as long as this exists. `log` may be null: then it is not counted.

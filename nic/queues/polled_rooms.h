@@ -46,7 +46,7 @@ class PolledRooms {
     const auto found = rooms_.find(to_integer(completion.qp_number));
     if (found == rooms_.end()) return;
     if (is_receive(completion.opcode)) return found->second->polled_receives(1);
-    found->second->polled_send(completion.place);
+    found->second->polled_send(completion.origin);
   }
 
  private:

@@ -24,9 +24,9 @@ class ReceiveWatch {
 /// The same of both queues of a queue pair.
 class PostWatch : public ReceiveWatch {
  public:
-  /// Inline data have no elements.
+  /// Inline data have no elements, but so many bytes.
   virtual void on_send(const transport::SendRequest& request, std::span<const transport::Sge> elements,
-                       PostStatus status) = 0;
+                       std::uint64_t inline_bytes, PostStatus status) = 0;
   /// The device does not send what it has taken last, so many requests.
   virtual void on_sends_aborted(std::uint32_t count) = 0;
 };

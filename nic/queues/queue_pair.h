@@ -139,8 +139,6 @@ class QueuePair {
    private:
     PostStatus take(const transport::SendRequest& request, std::span<const transport::Sge> sges);
     PostStatus take_inline(const transport::SendRequest& request, std::span<const transport::Sge> sges);
-    PostStatus show(const transport::SendRequest& request, std::span<const transport::Sge> sges,
-                    PostStatus status);
     void note_posted(std::uint64_t bytes);
 
     QueuePair& qp_;

@@ -71,20 +71,20 @@ QueuePair::SendBatch::~SendBatch() {
   run.on_posted(engine.clock().ticks());
 }
 
-PostStatus QueuePair::SendBatch::show(const SendRequest& request, std::span<const Sge> sges,
-                                      PostStatus status) {
+PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
+  const PostStatus status = take(request, sges);
   if (qp_.post_watch_ != nullptr) [[unlikely]] {
-    qp_.post_watch_->on_send(request, sges, status);
+    qp_.post_watch_->on_send(request, sges, 0, status);
   }
   return status;
 }
 
-PostStatus QueuePair::SendBatch::post(const SendRequest& request, std::span<const Sge> sges) {
-  return show(request, sges, take(request, sges));
-}
-
 PostStatus QueuePair::SendBatch::post_inline(const SendRequest& request, std::span<const Sge> sges) {
-  return show(request, {}, take_inline(request, sges));
+  const PostStatus status = take_inline(request, sges);
+  if (qp_.post_watch_ != nullptr) [[unlikely]] {
+    qp_.post_watch_->on_send(request, {}, total_length(sges), status);
+  }
+  return status;
 }
 
 PostStatus QueuePair::SendBatch::take(const SendRequest& request, std::span<const Sge> sges) {

@@ -111,7 +111,8 @@ transport::ReceiveEnd SharedReceiveQueue::receive_end(CompletionQueue* completio
   return {.queue = &queue_,
           .completions = own != nullptr ? own : completions,
           .pd = attributes_.pd->id,
-          .is_shared = true};
+          .is_shared = true,
+          .srq = number_};
 }
 
 void SharedReceiveQueue::on_limit_reached() {

@@ -57,6 +57,10 @@ void QpRecorder::on_ack_timeout(std::uint8_t retries_used, transport::Time now) 
   if (next_ != nullptr) next_->on_ack_timeout(retries_used, now);
 }
 
+void QpRecorder::on_no_receive() {
+  if (next_ != nullptr) next_->on_no_receive();
+}
+
 void QpRecorder::on_error_state() {
   recorder_.on_error_state(qp_);
   if (next_ != nullptr) next_->on_error_state();

@@ -278,7 +278,8 @@ void Responder::complete_message(const Packet& packet) {
        .immediate = packet.immediate,
        .invalidated_rkey = packet.invalidate_rkey,
        .qp_number = config_.local_qp,
-       .source_qp = config_.remote_qp});
+       .source_qp = config_.remote_qp,
+       .origin = receiver_.srq});
 }
 
 void Responder::complete_receive(CompletionStatus status) {
@@ -289,7 +290,8 @@ void Responder::complete_receive(CompletionStatus status) {
                                    .opcode = CompletionOpcode::kReceive,
                                    .solicited = true,
                                    .qp_number = config_.local_qp,
-                                   .source_qp = config_.remote_qp});
+                                   .source_qp = config_.remote_qp,
+                                   .origin = receiver_.srq});
 }
 
 // The receive fails, and the peer is told why.

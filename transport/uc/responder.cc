@@ -51,6 +51,7 @@ void UcResponder::abandon_message() {
 // The receive that a SEND has taken stays in hand for the next message.
 void UcResponder::drop(Counter reason) {
   deps_.counters.add(reason);
+  if (reason == Counter::kOutOfBuffer && deps_.observer != nullptr) deps_.observer->on_no_receive();
   message_ = {};
 }
 

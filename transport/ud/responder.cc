@@ -26,7 +26,7 @@ void UdResponder::on_request(const wire::Packet& packet) {
   if (packet.payload.size() > bytes(config_.path_mtu)) return deps_.counters.add(Counter::kRequestInvalid);
 
   const auto room = receive_.room();
-  if (!room) return deps_.counters.add(Counter::kOutOfBuffer);
+  if (!room) return drop_without_receive();
   // The receive stays where it is: the next datagram may fit. (Fact 42 says only that this one is dropped.)
   if (kGrhAreaBytes + packet.payload.size() > *room) return deps_.counters.add(Counter::kReceiveTooSmall);
 
@@ -43,6 +43,11 @@ void UdResponder::on_request(const wire::Packet& packet) {
                      .byte_length = static_cast<std::uint32_t>(kGrhAreaBytes + packet.payload.size()),
                      .immediate = packet.immediate,
                      .source_qp = packet.deth.source_qp});
+}
+
+void UdResponder::drop_without_receive() {
+  deps_.counters.add(Counter::kOutOfBuffer);
+  if (deps_.observer != nullptr) deps_.observer->on_no_receive();
 }
 
 bool UdResponder::write(const wire::Packet& packet) {

@@ -34,6 +34,7 @@ class UdResponder {
   Psn expected_psn() const { return Psn(); }
 
  private:
+  void drop_without_receive();
   bool write(const wire::Packet& packet);
 
   const QpDependencies& deps_;

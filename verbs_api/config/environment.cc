@@ -90,7 +90,8 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   environment.sanitizer = sanitizer.value();
   device.explain = environment.explains || environment.sanitizer.has_value();
   device.tells_of_missing_receives =
-      environment.sanitizer && environment.sanitizer->wants(Finding::kReceivePostedLate);
+      environment.sanitizer && (environment.sanitizer->wants(Finding::kReceivePostedLate) ||
+                                environment.sanitizer->wants(Finding::kDatagramDropped));
   const auto like = read(variables, "URNIC_LIKE", parse_like);
   if (!like) return like.error();
   environment.like = like.value().value_or(nic::Column::kDefault);

@@ -13,23 +13,40 @@
 namespace urnic::verbs_api {
 namespace {
 
+/// How many completions it has put into `current`: one or none.
+std::size_t take(Cq& cq) {
+  return cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1));
+}
+
+/// The same where failures are explained.
+std::size_t take_counted(Cq& cq) {
+  cq.account->check_waiting(cq.inner->waiting());
+  return cq.inner->poll_each(1,
+                             [&](const transport::Completion& completion, const nic::CompletionTimes* times) {
+                               cq.current = completion;
+                               if (times != nullptr) cq.current_times = *times;
+                               cq.account->polled(completion);
+                             });
+}
+
+/// The same for the sanitizer.
+std::size_t take_watched(Cq& cq) {
+  if (cq.account != nullptr) return take_counted(cq);
+  cq.ledger->check_waiting(cq.inner->waiting());
+  const std::size_t taken = take(cq);
+  note_poll(*cq.ledger, taken);
+  if (taken != 0) cq.ledgers->polled(cq.current);
+  return taken;
+}
+
 /// 0, or ENOENT when there is nothing. The caller holds the polling lock.
 int take_next(Cq& cq) {
-  if (cq.ledger != nullptr) [[unlikely]] {
-    cq.ledger->check_waiting(cq.inner->waiting());
-  }
-  const std::size_t taken = cq.inner->poll(std::span(&cq.current, 1), std::span(&cq.current_times, 1));
-  if (cq.ledger != nullptr) [[unlikely]] {
-    note_poll(*cq.ledger, taken);
-  }
+  const std::size_t taken = cq.is_watched ? take_watched(cq) : take(cq);
   if (taken == 0) return ENOENT;
   cq.wr_id = cq.current.wr_id;
   cq.status = wc_status(cq.current.status);
   if (cq.rooms != nullptr) [[unlikely]] {
     cq.rooms->polled(cq.current);
-  }
-  if (cq.ledgers != nullptr) [[unlikely]] {
-    cq.ledgers->polled(cq.current);
   }
   return 0;
 }
@@ -81,8 +98,11 @@ void end_poll(ibv_cq_ex* polled) noexcept {
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept {
   return wc_opcode(detail(cq, "ibv_wc_read_opcode()").opcode);
 }
-std::uint32_t read_vendor_error(ibv_cq_ex* polled) noexcept {
-  const Cq& cq = Cq::of(polled);
+std::uint32_t read_vendor_error(ibv_cq_ex* read) noexcept {
+  const Cq& cq = Cq::of(read);
+  if (cq.ledger != nullptr) [[unlikely]] {
+    cq.ledger->vendor_error_read();
+  }
   return cq.like != nullptr ? vendor_error(*cq.like, cq.current) : 0;
 }
 std::uint32_t read_byte_length(ibv_cq_ex* cq) noexcept {

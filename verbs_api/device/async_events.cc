@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <new>
@@ -63,7 +64,8 @@ void AsyncEvents::push_port(ibv_event_type type) noexcept {
   add({.event = {.element = {.port_num = kPort}, .event_type = type}, .fetched = nullptr});
 }
 
-void AsyncEvents::add(const Waiting& waiting) noexcept {
+void AsyncEvents::add(Waiting waiting) noexcept {
+  waiting.since = std::chrono::steady_clock::now();
   {
     const std::lock_guard lock(mutex_);
     try {
@@ -75,6 +77,20 @@ void AsyncEvents::add(const Waiting& waiting) noexcept {
   // Not write(): librspreload wraps that one, and this may run under the engine lock.
   const std::uint64_t one = 1;
   syscall(SYS_write, fd_, &one, sizeof(one));
+}
+
+std::vector<AsyncEvents::Unread> AsyncEvents::unread() {
+  std::vector<Unread> result;
+  const std::lock_guard lock(mutex_);
+  for (const Waiting& waiting : waiting_) result.push_back({waiting.event.event_type, waiting.since});
+  return result;
+}
+
+bool AsyncEvents::has_unread(ibv_event_type type, const std::uint32_t& fetched) {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(waiting_, [&](const Waiting& waiting) {
+    return waiting.fetched == &fetched && waiting.event.event_type == type;
+  });
 }
 
 void AsyncEvents::forget(const std::uint32_t& fetched) {

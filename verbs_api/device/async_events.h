@@ -3,9 +3,12 @@
 // AsyncEvents: what happened to objects of a context and to its port, told through its async_fd.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 #include "verbs_api/abi/libibverbs.h"
 
@@ -29,9 +32,20 @@ class AsyncEvents {
 
   /// Adds an event of an object, which has `fetched` to count how many of its events the program has fetched.
   /// May be called under the engine lock: waits for nothing, and does not know the device.
-  void push(const ibv_async_event& event, std::uint32_t& fetched) noexcept { add({event, &fetched}); }
+  void push(const ibv_async_event& event, std::uint32_t& fetched) noexcept {
+    add({.event = event, .fetched = &fetched});
+  }
   /// Adds an event of the port.
   void push_port(ibv_event_type type) noexcept;
+
+  struct Unread {
+    ibv_event_type type;
+    std::chrono::steady_clock::time_point since;
+  };
+  /// What the program has not fetched, the oldest first.
+  std::vector<Unread> unread();
+  /// Whether an event of that kind waits that `fetched` would count.
+  bool has_unread(ibv_event_type type, const std::uint32_t& fetched);
 
   /// Forgets the events that `fetched` would count: the program destroys their object, and push() is not
   /// called for it any more.
@@ -41,9 +55,10 @@ class AsyncEvents {
   struct Waiting {
     ibv_async_event event;
     std::uint32_t* fetched;  ///< null for an event of the port
+    std::chrono::steady_clock::time_point since{};
   };
 
-  void add(const Waiting& waiting) noexcept;
+  void add(Waiting waiting) noexcept;
   bool take(ibv_async_event& event);
 
   int fd_;

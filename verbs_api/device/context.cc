@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "verbs_api/abi/descriptor_identity.h"
 #include "verbs_api/abi/object_registry.h"
@@ -37,6 +38,26 @@ Context::Context(ibv_device& device, ProcessDevice& owner, std::shared_ptr<Comma
   pthread_mutex_init(&context.mutex, nullptr);
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
+
+namespace {
+
+/// Whether nothing but the event tells that its object has failed for good.
+bool is_fatal(ibv_event_type type) {
+  return type == IBV_EVENT_CQ_ERR || type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_WQ_FATAL ||
+         type == IBV_EVENT_DEVICE_FATAL;
+}
+
+/// For the sanitizer.
+std::vector<UnreadEvent> unread_events(AsyncEvents& events) {
+  std::vector<UnreadEvent> result;
+  for (const AsyncEvents::Unread& event : events.unread()) {
+    result.push_back(
+        {.name = ibv_event_type_str(event.type), .is_fatal = is_fatal(event.type), .since = event.since});
+  }
+  return result;
+}
+
+}  // namespace
 
 Context::~Context() {
   pthread_mutex_destroy(&context.mutex);
@@ -85,6 +106,9 @@ Context* Context::import(ibv_device& device, ProcessDevice& owner, std::shared_p
     return fail(report(no_context("eventfd2", code)));
   }
   ProcessDevices::instance().add(*opened);
+  if (auto* const watched = opened->ledgers()) {
+    watched->events().add(opened, [opened] { return unread_events(opened->async_events_); });
+  }
   return opened;
 }
 
@@ -93,6 +117,7 @@ DeviceLedger* Context::ledgers() const {
 }
 
 void Context::leave() {
+  if (auto* const watched = ledgers()) watched->events().remove(this);
   if (objects().has_any_of(context)) {
     ProcessDevices::instance().keep(*this);
   } else {

@@ -5,13 +5,18 @@
 #include <cstddef>
 
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/sanitizer/sanitizer.h"
+
+using urnic::verbs_api::sanitizer;
 
 extern "C" {
 
 int ibv_fork_init() {
+  sanitizer().note_fork_is_thought_of();
   return 0;
 }
 ibv_fork_status ibv_is_fork_initialized() {
+  sanitizer().note_fork_is_thought_of();
   return IBV_FORK_UNNEEDED;
 }
 

@@ -52,6 +52,7 @@ Result<std::unique_ptr<ProcessDevice>, Error> ProcessDevice::make(NicEnvironment
                                   .on_wq_fatal = deliver_wq_fatal,
                                   .on_srq_limit = deliver_srq_limit,
                                   .on_cq_overrun = deliver_cq_overrun});
+  if (settings.explains && !settings.sanitizer) made->accounts_ = std::make_unique<Accounts>();
   if (nic::FailureLog* const failures = made->nic_->failures()) {
     nic::ReportPrinter::Options options{.is_silent = !settings.explains};
     if (settings.sanitizer) options.listener = &sanitizer().listener(settings.number);

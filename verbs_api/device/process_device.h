@@ -22,6 +22,7 @@
 #include "verbs_api/config/environment.h"
 #include "verbs_api/device/xrc_domains.h"
 #include "verbs_api/device/xrc_targets.h"
+#include "verbs_api/sanitizer/accounts/accounts.h"
 
 namespace urnic::verbs_api {
 
@@ -43,6 +44,8 @@ class ProcessDevice {
   /// Of its XRC domains.
   XrcTargets& xrc_targets() { return xrc_targets_; }
   const NicEnvironment& environment() const { return environment_; }
+  /// Of its queue pairs; null unless failures are explained, and the sanitizer does not look.
+  Accounts* accounts() const { return accounts_.get(); }
 
   // --- With it ---
 
@@ -86,6 +89,7 @@ class ProcessDevice {
   NicEnvironment environment_;
   nic::SteadyClock clock_;
   std::unique_ptr<nic::Device> nic_;  // uses the two above
+  std::unique_ptr<Accounts> accounts_;
   XrcDomains xrc_domains_;
   XrcTargets xrc_targets_;
   std::unordered_set<Context*> contexts_;

@@ -53,6 +53,7 @@ ProcessDevices::ProcessDevices() {
         instance().call_faults_.mutex().unlock();
         instance().objects_.mutex().unlock();
         instance().mutex_.unlock();
+        instance().sanitizer_.check_fork();
       },
       [] {
         nic::OwnDescriptors::close_in_child();
@@ -105,9 +106,12 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
       sanitizer_.use(*first.sanitizer);
       ::on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
       for (const auto& device : devices_) {
-        device->nic().use(sanitizer_.device(device->environment().number).writes());
+        DeviceLedger& ledger = sanitizer_.device(device->environment().number);
+        ledger.begin();
+        device->nic().use(ledger.writes());
       }
     }
+    if (!first.sanitizer && first.explains) sanitizer_.use_accounts();
     tells_of_errors_ = std::ranges::any_of(devices_, [](const auto& device) {
       return device->environment().verbose || device->environment().explains;
     });

@@ -10,6 +10,8 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <string>
+#include <utility>
 
 #include "nic/errors.h"
 #include "verbs_api/abi/object_registry.h"
@@ -64,6 +66,28 @@ void Cq::end() {
 
 namespace {
 
+/// For the sanitizer.
+SleepLedger::Events events_of(const nic::CompletionQueue& queue) {
+  nic::CompletionChannel* const channel = queue.channel();
+  if (channel == nullptr) return {};
+  return {.waiting = channel->events_of(queue), .taken = queue.events_fetched.load()};
+}
+
+/// For the sanitizer, if it looks, or where failures are explained.
+void watch_polls(Cq& cq, const Context& owner, std::uint32_t requested) {
+  std::string name = fmt::format("CQ {}", cq.handle);
+  cq.ledgers = owner.ledgers();
+  if (cq.ledgers != nullptr) {
+    cq.ledger = std::make_shared<CqLedger>(std::move(name), requested, sanitizer());
+    cq.ledgers->sleeps().add(
+        cq.channel, cq.ledger, [queue = cq.inner.get()] { return queue->is_asleep(); },
+        [queue = cq.inner.get()] { return events_of(*queue); });
+  } else if (Accounts* const accounts = owner.owner().accounts()) {
+    cq.account = std::make_shared<CqAccount>(std::move(name), requested, *accounts, sanitizer());
+  }
+  cq.is_watched = cq.ledger != nullptr || cq.account != nullptr;
+}
+
 Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_comp_channel* channel,
            std::uint32_t completion_vector, const nic::CompletionQueueOptions& options = {}) {
   if (owner.is_dead()) return fail(owner.dead_error());
@@ -87,13 +111,7 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
       created->like = like;
       created->rooms = owner.nic().polled_rooms();
     }
-    created->ledgers = owner.ledgers();
-    if (created->ledgers != nullptr) {
-      created->ledger =
-          std::make_shared<CqLedger>(fmt::format("CQ {}", created->handle), capacity, sanitizer());
-      created->ledgers->sleeps().add(channel, created->ledger,
-                                     [queue = created->inner.get()] { return queue->is_asleep(); });
-    }
+    watch_polls(*created, owner, capacity);
 
     const std::lock_guard lock(owner.mutex());
     objects().add(created->abi());
@@ -205,6 +223,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     if (!done) return refuse(explain("resize_cq", done.error()));
     cq->cqe = static_cast<int>(resized.inner->capacity());
     if (resized.ledger != nullptr) resized.ledger->resized(static_cast<std::uint32_t>(cqe));
+    if (resized.account != nullptr) resized.account->resized(static_cast<std::uint32_t>(cqe));
     return 0;
   } catch (const std::bad_alloc&) {
     return refuse(ENOMEM);

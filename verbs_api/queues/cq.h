@@ -12,6 +12,7 @@
 #include "nic/queues/polled_rooms.h"
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
+#include "verbs_api/sanitizer/accounts/cq_account.h"
 #include "verbs_api/sanitizer/ledgers/device_ledger.h"
 #include "verbs_api/sanitizer/ledgers/queues/cq_ledger.h"
 
@@ -44,6 +45,8 @@ struct Cq : ibv_cq_ex {
   // Of the sanitizer; both null unless it looks.
   DeviceLedger* ledgers = nullptr;
   std::shared_ptr<CqLedger> ledger;
+  std::shared_ptr<CqAccount> account;  ///< null unless failures are explained, and it does not look
+  bool is_watched = false;             ///< whether there is any of these
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;

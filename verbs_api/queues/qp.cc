@@ -15,6 +15,7 @@
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
 #include "verbs_api/device/acknowledgements.h"
+#include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
 #include "verbs_api/device/failure.h"
 #include "verbs_api/device/mtu.h"
@@ -164,10 +165,26 @@ nic::QpCreateAttributes to_create_attributes(nic::QpType type, const ibv_qp_init
       .hears_itself = (init_attr.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) == 0};
 }
 
+/// Where failures are explained.
+void count_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
+  Accounts* const accounts = Context::of(qp.qp_base.context).owner().accounts();
+  if (accounts == nullptr) return;
+  const auto& made = qp.inner->attributes();
+  qp.account = std::make_shared<QpAccount>(
+      QpAccount::Facts{.name = fmt::format("QP {:#x}", qp.qp_base.qp_num),
+                       .sends = {wanted.cap.max_send_wr, made.capabilities.max_send_wr},
+                       .receives = {wanted.cap.max_recv_wr, made.capabilities.max_receive_wr},
+                       .is_all_signaled = made.all_signaled,
+                       .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).account : nullptr},
+      sanitizer());
+  qp.inner->use(*qp.account);
+  accounts->add(qp.qp_base.qp_num, qp.account);
+}
+
 /// For the sanitizer, if it looks: by what the program has requested of it.
 void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
   DeviceLedger* const ledgers = Context::of(qp.qp_base.context).ledgers();
-  if (ledgers == nullptr) return;
+  if (ledgers == nullptr) return count_posts(qp, wanted);
   const auto& made = qp.inner->attributes();
   qp.ledger = std::make_shared<QpLedger>(
       QpFacts{.name = fmt::format("QP {:#x}", qp.qp_base.qp_num),
@@ -177,8 +194,11 @@ void watch_posts(Qp& qp, const ibv_qp_init_attr_ex& wanted) {
               .is_all_signaled = made.all_signaled,
               .has_datagrams = made.type == nic::QpType::kUd,
               .send_cq = wanted.send_cq != nullptr ? Cq::of(wanted.send_cq).ledger : nullptr,
-              .srq = wanted.srq != nullptr ? Srq::of(wanted.srq).ledger : nullptr,
-              .has_one_thread = wanted.pd != nullptr && Pd::of(wanted.pd).td != nullptr},
+              .has_one_thread = wanted.pd != nullptr && Pd::of(wanted.pd).td != nullptr,
+              .sizes = {.send_elements = wanted.cap.max_send_sge,
+                        .receive_elements = wanted.cap.max_recv_sge,
+                        .inline_bytes = wanted.cap.max_inline_data},
+              .order = ledgers->order()},
       ledgers->memory(), sanitizer());
   qp.inner->use(*qp.ledger);
   ledgers->add(qp.inner->number(), qp.ledger);
@@ -194,9 +214,11 @@ void check_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
       {.active_mtu = to_ibv_mtu(nic.usual_path_mtu()), .source = nic.gids().at(attr.ah_attr.grh.sgid_index)});
 }
 
-/// Completions of a queue pair that were not polled are gone with it, or with its change to RESET. The
-/// receives of these are free again.
+/// For the sanitizer. Completions of a queue pair that were not polled are gone with it, or with its change
+/// to RESET. The receives of these are free again, and those that a message of XRC had begun to fill.
 void recount_shared(const Qp& qp) {
+  DeviceLedger* const ledgers = Context::of(qp.qp_base.context).ledgers();
+  if (ledgers != nullptr && qp.qp_base.qp_type == IBV_QPT_XRC_RECV) ledgers->srqs().recount();
   if (qp.qp_base.srq == nullptr) return;
   const Srq& srq = Srq::of(qp.qp_base.srq);
   if (srq.ledger != nullptr) srq.ledger->limit(srq.inner->waiting());
@@ -204,13 +226,16 @@ void recount_shared(const Qp& qp) {
 
 /// For the sanitizer: the program has changed it.
 void note_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
+  const bool is_reset = (mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET;
+  if (qp.account != nullptr && is_reset) qp.account->reset();
   if (qp.ledger == nullptr) return;
   qp.ledger->noticed();
   ReadDepth depth;
   if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0) depth.as_requester = attr.max_rd_atomic;
   if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0) depth.as_responder = attr.max_dest_rd_atomic;
   qp.ledger->set_read_depth(depth);
-  if ((mask & IBV_QP_STATE) != 0 && attr.qp_state == IBV_QPS_RESET) {
+  if ((mask & IBV_QP_AV) != 0) qp.ledger->set_peer(to_gid(attr.ah_attr.grh.dgid));
+  if (is_reset) {
     qp.ledger->reset();
     recount_shared(qp);
   }
@@ -222,9 +247,20 @@ void note_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
 
 /// For the sanitizer: the program is about to end it.
 void forget_posts(const Qp& qp) {
+  if (qp.account != nullptr) {
+    qp.account->check_destroy();
+    Context::of(qp.qp_base.context).owner().accounts()->remove(qp.qp_base.qp_num);
+  }
   DeviceLedger* const ledgers = Context::of(qp.qp_base.context).ledgers();
   if (qp.ledger == nullptr || ledgers == nullptr) return;
   qp.ledger->check_destroy();
+  AsyncEvents& events = Context::of(qp.qp_base.context).async_events();
+  if (qp.qp_base.srq != nullptr && events.has_unread(IBV_EVENT_QP_LAST_WQE_REACHED, qp.events_fetched)) {
+    sanitizer().complain(Finding::kDestroyedBeforeLastWqe, qp.ledger->name(), [] {
+      return std::string(
+          "ibv_destroy_qp() is called, and IBV_EVENT_QP_LAST_WQE_REACHED, which has come, is not read");
+    });
+  }
   ledgers->remove(qp.inner->number());
 }
 

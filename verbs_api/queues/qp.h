@@ -12,6 +12,7 @@
 #include "verbs_api/device/qp_handles.h"
 #include "verbs_api/queues/told_once.h"
 #include "verbs_api/queues/work_request_builder.h"
+#include "verbs_api/sanitizer/accounts/qp_account.h"
 #include "verbs_api/sanitizer/ledgers/queues/qp_ledger.h"
 
 namespace urnic::verbs_api {
@@ -32,7 +33,8 @@ struct Qp : QpExWithFlush {
   void end();
 
   nic::QueuePair* inner = nullptr;
-  std::shared_ptr<QpLedger> ledger;  ///< of the sanitizer; null unless it looks. Ends after `inner`
+  std::shared_ptr<QpLedger> ledger;    ///< of the sanitizer; null unless it looks. Ends after `inner`
+  std::shared_ptr<QpAccount> account;  ///< null unless failures are explained, and it does not. Likewise
   std::shared_ptr<QpHandles> handles;
   const ibv_xrcd* xrcd;                         ///< of an XRC target
   std::unique_ptr<WorkRequestBuilder> builder;  ///< null unless made with send operations flags

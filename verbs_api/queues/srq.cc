@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,27 +40,38 @@ Srq::~Srq() {
   pthread_mutex_destroy(&mutex);
 }
 
+void Srq::stop_watching() {
+  DeviceLedger* const ledgers = Context::of(context).ledgers();
+  if (ledger != nullptr && ledgers != nullptr) ledgers->remove_srq(handle);
+}
+
 void Srq::end() {
+  stop_watching();
   const auto destroyed = Context::of(context).nic().destroy_srq(inner);
   if (!destroyed) explain("close_device", destroyed.error());
 }
 
 namespace {
 
-/// For the sanitizer, if it looks: by what the program has requested of it. Those for XRC are not counted, as
-/// a completion does not name its queue.
+/// For the sanitizer: how full it is.
+void watch_state(Srq& srq, DeviceLedger& ledgers) {
+  ledgers.add_srq(srq.handle, srq.ledger, [queue = srq.inner.get()] {
+    return SrqWatch::State{.waiting = queue->waiting(), .limit = queue->size().limit};
+  });
+}
+
+/// For the sanitizer, if it looks: by what the program has requested of it.
 void watch_posts(Srq& srq, std::uint32_t requested) {
   DeviceLedger* const ledgers = Context::of(srq.context).ledgers();
   if (ledgers == nullptr) return;
-  constexpr std::uint32_t kUncounted = std::numeric_limits<std::uint32_t>::max();
-  const std::uint32_t granted = srq.inner->attributes().max_wr;
-  srq.ledger = std::make_shared<SrqLedger>(
-      SrqLedger::Facts{
-          .name = fmt::format("SRQ {:#x}", srq.handle),
-          .domain = srq.inner->attributes().pd,
-          .room = srq.xrcd != nullptr ? QueueRoom{kUncounted, kUncounted} : QueueRoom{requested, granted}},
-      ledgers->memory(), sanitizer());
+  srq.ledger =
+      std::make_shared<SrqLedger>(SrqLedger::Facts{.name = fmt::format("SRQ {:#x}", srq.handle),
+                                                   .domain = srq.inner->attributes().pd,
+                                                   .room = {requested, srq.inner->attributes().max_wr},
+                                                   .is_for_xrc = srq.xrcd != nullptr},
+                                  ledgers->memory(), sanitizer());
   srq.inner->use(*srq.ledger);
+  watch_state(srq, *ledgers);
   sanitizer().complain(Finding::kMissingOnSomeNics, fmt::format("SRQ {:#x}", srq.handle),
                        [] { return std::string("it is a shared receive queue, which E810 does not have"); });
 }
@@ -89,6 +99,14 @@ ibv_srq* create(ibv_pd& pd, void* program_context, ibv_srq_attr& limits, ibv_xrc
     objects().add(created.get());
     return created.release();
   });
+}
+
+/// For the sanitizer: the program has changed it.
+void note_changes(Srq& srq, const nic::SharedReceiveQueue::Changes& changes) {
+  DeviceLedger* const ledgers = Context::of(srq.context).ledgers();
+  if (srq.ledger == nullptr || ledgers == nullptr) return;
+  if (changes.max_wr) srq.ledger->resized({*changes.max_wr, srq.inner->size().max_wr});
+  if (changes.limit) ledgers->srqs().armed(srq.handle, *changes.limit);
 }
 
 void wait_for_acknowledgements(Srq& srq) {
@@ -155,9 +173,7 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* srq_attr, int srq_attr_mask) {
   Srq& own_srq = Srq::of(srq);
   const auto modified = own_srq.inner->modify(changes);
   if (!modified) return refuse(explain("modify_srq", modified.error()));
-  if (own_srq.ledger != nullptr && changes.max_wr && own_srq.xrcd == nullptr) {
-    own_srq.ledger->resized({*changes.max_wr, own_srq.inner->size().max_wr});
-  }
+  urnic::verbs_api::note_changes(own_srq, changes);
   return 0;
 }
 
@@ -176,6 +192,8 @@ int ibv_destroy_srq(ibv_srq* srq) {
   if (claim.error() != 0) return refuse(claim.error());
   Srq& own_srq = Srq::of(srq);
   Context& owner = Context::of(srq->context);
+  if (own_srq.inner->users.load() != 0) return urnic::verbs_api::refuse_busy("destroy_srq", *srq);
+  own_srq.stop_watching();
   const auto destroyed = owner.nic().destroy_srq(own_srq.inner);
   if (!destroyed && destroyed.error().code == EBUSY) {
     return urnic::verbs_api::refuse_busy("destroy_srq", *srq);

@@ -22,6 +22,8 @@ struct Srq : ibv_srq {
 
   static Srq& of(ibv_srq* srq) { return *static_cast<Srq*>(srq); }
 
+  /// For the sanitizer: the device's queue is about to go.
+  void stop_watching();
   /// Takes the device's queue away; the context is closing and has ended the queue pairs.
   void end();
 

@@ -34,6 +34,13 @@ for (int i = 0; i < 128; ++i) post_write(qp, flags);)",
      R"(attr.cap.max_send_wr = 128;
 qp = ibv_create_qp(pd, &attr);
 for (int i = 0; i < 128; ++i) post_write(qp, flags);)"},
+    {Finding::kGrantedRoomUsed,
+     R"(attr.cap.max_inline_data = 0;
+qp = ibv_create_qp(pd, &attr);
+post_write(qp, IBV_SEND_INLINE);  // 16 bytes)",
+     R"(attr.cap.max_inline_data = 16;
+qp = ibv_create_qp(pd, &attr);
+post_write(qp, IBV_SEND_INLINE);)"},
     {Finding::kCompletionQueueTooSmall,
      R"(cq = ibv_create_cq(context, 64, NULL, NULL, 0);
 for (int i = 0; i < 128; ++i) post_write(qp, IBV_SEND_SIGNALED);)",
@@ -63,6 +70,11 @@ sge = (struct ibv_sge){(uintptr_t)buffer, 128, lkey};  // of the region that is 
      R"(sge = (struct ibv_sge){(uintptr_t)buffer, 128, mr->lkey};
 /* ... the completion ... */
 ibv_dereg_mr(mr);)"},
+    {Finding::kRemoteKeyAsLocalKey,
+     R"(sge = (struct ibv_sge){(uintptr_t)buffer, 128, peer.rkey};
+wr.wr.rdma.rkey = peer.rkey;)",
+     R"(sge = (struct ibv_sge){(uintptr_t)buffer, 128, mr->lkey};
+wr.wr.rdma.rkey = peer.rkey;)"},
     {Finding::kOtherProtectionDomain,
      R"(mr = ibv_reg_mr(pd_of_storage, buffer, length, access);
 qp = ibv_create_qp(pd_of_network, &attr);)",
@@ -78,6 +90,11 @@ post_read(qp, mr);)"},
      R"(struct { uint64_t counter; uint32_t id; } shared;)"},
     {Finding::kReceiveWithoutHeaderRoom, R"(sge.length = message_bytes;  // of a UD queue pair)",
      R"(sge.length = 40 + message_bytes;  // the message begins at buffer + 40)"},
+    {Finding::kOrderBetweenQueuePairs,
+     R"(post_write(qp_of_data, message, length);
+post_write(qp_of_flags, &flag, 8);)",
+     R"(post_write(qp, message, length);
+post_write(qp, &flag, 8);)"},
     {Finding::kBufferChangedBeforeCompletion,
      R"(ibv_post_send(qp, &wr, &bad);
 fill(buffer, next_message);
@@ -113,6 +130,19 @@ wait_for_completion(cq);  // forever)",
 modify_to_error(qp);
 wait_for_completion(cq);  // at the latest, it is flushed
 ibv_destroy_qp(qp);)"},
+    {Finding::kDestroyedBeforeLastWqe,
+     R"(modify_to_error(qp);  // it receives from an SRQ
+ibv_destroy_qp(qp);)",
+     R"(modify_to_error(qp);
+wait_for_event(context, IBV_EVENT_QP_LAST_WQE_REACHED);
+poll_until_empty(cq);
+ibv_destroy_qp(qp);)"},
+    {Finding::kWaitsForDestroyed,
+     R"(ibv_destroy_qp(qp);
+while (outstanding > 0) outstanding -= ibv_poll_cq(cq, 1, &wc);  // forever)",
+     R"(modify_to_error(qp);
+while (outstanding > 0) outstanding -= ibv_poll_cq(cq, 1, &wc);
+ibv_destroy_qp(qp);)"},
     {Finding::kEventsNotAcknowledged,
      R"(ibv_get_cq_event(channel, &cq, &context);
 ibv_destroy_cq(cq);  // waits forever)",
@@ -137,6 +167,27 @@ ibv_get_cq_event(channel, &cq, &context);)"},
 if (cq->status != IBV_WC_SUCCESS) handle_failure(opcode);)",
      R"(if (cq->status != IBV_WC_SUCCESS) handle_failure(cq->wr_id);
 else opcode = ibv_wc_read_opcode(cq);)"},
+    {Finding::kVendorErrorRead, R"(if (ibv_wc_read_vendor_err(cq) == 0x81) reconnect();)",
+     R"(if (cq->status == IBV_WC_RETRY_EXC_ERR) reconnect();)"},
+    {Finding::kImmediateInHostOrder,
+     R"(wr.imm_data = number;
+/* at the peer: */
+number = wc.imm_data;)",
+     R"(wr.imm_data = htonl(number);
+/* at the peer: */
+number = ntohl(wc.imm_data);)"},
+    {Finding::kFatalEventUnread, R"(for (;;) handle_completions(cq);  // the queue has overrun)",
+     R"(for (;;) {
+  handle_completions(cq);
+  if (is_readable(context->async_fd)) handle_event(context);
+})"},
+    {Finding::kEventUnread, R"(context = ibv_open_device(device);  // and no ibv_get_async_event())",
+     R"(context = ibv_open_device(device);
+pthread_create(&thread, NULL, handle_events, context);)"},
+    {Finding::kCompletionEventUnread,
+     R"(ibv_req_notify_cq(cq, 0);
+for (;;) ibv_poll_cq(cq, 1, &wc);)",
+     R"(for (;;) ibv_poll_cq(cq, 1, &wc);)"},
     {Finding::kUsedAfterDestroy,
      R"(ibv_destroy_qp(qp);
 ibv_post_send(qp, &wr, &bad);)",
@@ -211,6 +262,19 @@ post_receive(qp);)",
      R"(post_receive(qp);
 modify_to_rts(qp);
 tell_peer_that_we_are_ready();)"},
+    {Finding::kDatagramDropped,
+     R"(post_send(ud_qp, request);
+wait_for_answer();  // forever, if either is lost)",
+     R"(do post_send(ud_qp, request);
+while (!wait_for_answer(timeout));)"},
+    {Finding::kLocalKeyAsRemoteKey, R"(wr.wr.rdma.rkey = mr->rkey;  // of the own buffer)",
+     R"(wr.wr.rdma.rkey = peer.rkey;)"},
+    {Finding::kSrqLimitNotArmed, R"(on_limit_event: post_receives(srq);)",
+     R"(on_limit_event: post_receives(srq);
+attr.srq_limit = limit;
+ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT);)"},
+    {Finding::kAtomicChanged, R"((*counter)++;  // and peers post IBV_WR_ATOMIC_FETCH_AND_ADD for it)",
+     R"(post_fetch_and_add(qp_to_own_host, counter, 1);)"},
     {Finding::kUnknownSendFlags,
      R"(struct ibv_send_wr wr;  // what the stack has
 wr.send_flags |= IBV_SEND_SIGNALED;)",
@@ -247,6 +311,23 @@ qp = ibv_create_qp(pd, &attr);)",
     {Finding::kMoreThanMemlock, R"(mr = ibv_reg_mr(pd, buffer, gigabytes, access);  // with ulimit -l 8192)",
      R"(setrlimit(RLIMIT_MEMLOCK, &enough);  // or ulimit -l unlimited
 mr = ibv_reg_mr(pd, buffer, gigabytes, access);)"},
+    {Finding::kMemoryUnmapped,
+     R"(free(large_buffer);
+/* ... */
+ibv_dereg_mr(mr);)",
+     R"(ibv_dereg_mr(mr);
+free(large_buffer);)"},
+    {Finding::kFileBackedMemory,
+     R"(memory = mmap(NULL, length, rights, MAP_SHARED, file_on_disk, 0);
+mr = ibv_reg_mr(pd, memory, length, access);)",
+     R"(memory = mmap(NULL, length, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+mr = ibv_reg_mr(pd, memory, length, access);)"},
+    {Finding::kForkWithRegisteredMemory,
+     R"(mr = ibv_reg_mr(pd, buffer, length, access);
+if (fork() == 0) work_of_child();)",
+     R"(ibv_fork_init();
+mr = ibv_reg_mr(pd, buffer, length, access);
+if (fork() == 0) work_of_child();)"},
     {Finding::kRegistrationPerMessage,
      R"(mr = ibv_reg_mr(pd, message, length, access);
 post_write(qp, mr);

@@ -17,6 +17,7 @@ enum class Finding : std::uint8_t {
   kSendQueueNeverDrained,
   kReceiveQueueNeverDrained,
   kRoomNotRequested,
+  kGrantedRoomUsed,
   kCompletionQueueTooSmall,
   kCompletionQueueOverrun,
   // What work requests name:
@@ -24,22 +25,31 @@ enum class Finding : std::uint8_t {
   kFenceOnTheWrongRequest,
   kElementOutsideItsRegion,
   kUnknownLocalKey,
+  kRemoteKeyAsLocalKey,
   kOtherProtectionDomain,
   kLocalRightMissing,
   kMisalignedAtomic,
   kReceiveWithoutHeaderRoom,
+  kOrderBetweenQueuePairs,
   // When things are done:
   kBufferChangedBeforeCompletion,
   kPostInWrongState,
   kRegionDeregisteredInUse,
   kAddressHandleDestroyedInUse,
   kDestroyedWithWorkOutstanding,
+  kDestroyedBeforeLastWqe,
+  kWaitsForDestroyed,
   kEventsNotAcknowledged,
   // Attributes:
   kNoAckTimeout,
   // When completions and events are taken:
   kSleepWithCompletionsWaiting,
   kUndefinedFieldRead,
+  kVendorErrorRead,
+  kImmediateInHostOrder,
+  kFatalEventUnread,
+  kEventUnread,
+  kCompletionEventUnread,
   // How verbs are called:
   kUsedAfterDestroy,
   kTwoThreadsAtOnce,
@@ -56,6 +66,10 @@ enum class Finding : std::uint8_t {
   kMemoryGone,
   kFailedQueuePairUnnoticed,
   kReceivePostedLate,
+  kDatagramDropped,
+  kLocalKeyAsRemoteKey,
+  kSrqLimitNotArmed,
+  kAtomicChanged,
   // Values that verbs are given:
   kUnknownSendFlags,
   kAttributeNotSet,
@@ -70,6 +84,9 @@ enum class Finding : std::uint8_t {
   kMissingOnSomeNics,
   // How memory is registered:
   kMoreThanMemlock,
+  kMemoryUnmapped,
+  kFileBackedMemory,
+  kForkWithRegisteredMemory,
   kRegistrationPerMessage,
 };
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -58,6 +59,11 @@ void Sanitizer::use(const SanitizerSettings& settings) {
   is_on_.store(true, std::memory_order_release);
 }
 
+void Sanitizer::use_accounts() {
+  settings_ = SanitizerSettings::for_accounts();
+  has_accounts_.store(true, std::memory_order_release);
+}
+
 DeviceLedger& Sanitizer::device(unsigned number) {
   const std::lock_guard lock(mutex_);
   auto& ledger = devices_[number];
@@ -74,6 +80,25 @@ nic::FailureListener& Sanitizer::listener(unsigned number) {
   auto& listener = listeners_[number];
   if (listener == nullptr) listener = std::make_unique<FailureFindings>(ledger, *this);
   return *listener;
+}
+
+// Environment variables have rdma-core call ibv_fork_init() by itself.
+void Sanitizer::check_fork() {
+  const bool is_thought_of = is_fork_thought_of_ || secure_getenv("RDMAV_FORK_SAFE") != nullptr ||
+                             secure_getenv("IBV_FORK_SAFE") != nullptr;
+  if (is_thought_of || !wants(Finding::kForkWithRegisteredMemory)) return;
+  std::uint64_t bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, ledger] : devices_) bytes += ledger->memory().pinned();
+  }
+  if (bytes == 0) return;
+  complain(Finding::kForkWithRegisteredMemory, "process", [bytes] {
+    return fmt::format(
+        "fork() is called with {} bytes registered, and the program has called neither ibv_fork_init() nor "
+        "ibv_is_fork_initialized()",
+        bytes);
+  });
 }
 
 bool Sanitizer::is_suppressed(Finding finding, const CallPath& calls) {

@@ -34,9 +34,13 @@ class Sanitizer final : public Complaints {
 
   /// From now on it looks.
   void use(const SanitizerSettings& settings);
+  /// It does not look, but passes on what accounts find.
+  void use_accounts();
   bool is_on() const { return is_on_.load(std::memory_order_acquire); }
 
-  bool wants(Finding finding) const override { return is_on() && settings_.wants(finding); }
+  bool wants(Finding finding) const override {
+    return (is_on() || has_accounts_.load(std::memory_order_acquire)) && settings_.wants(finding);
+  }
 
   /// Of the process's device with that number; lives as long as the process.
   DeviceLedger& device(unsigned number);
@@ -58,10 +62,14 @@ class Sanitizer final : public Complaints {
   /// that has ended with `exit_code`.
   int end(int exit_code);
 
+  /// The program has called ibv_fork_init(), or asked whether it must.
+  void note_fork_is_thought_of() { is_fork_thought_of_ = true; }
+  /// It has forked, and this is the parent. Without the mutex.
+  void check_fork();
   /// Held during a fork, so that the child finds it whole. Nothing waits under it.
   std::mutex& mutex() { return mutex_; }
   /// In the child of a fork, with the mutex held: it does not look any more.
-  void abandon_in_child() { is_on_ = false; }
+  void abandon_in_child() { is_on_ = has_accounts_ = false; }
 
  private:
   struct Told {
@@ -78,7 +86,9 @@ class Sanitizer final : public Complaints {
   void write_file(const std::vector<std::pair<Finding, Told>>& told) const;
 
   std::atomic<bool> is_on_{false};
-  SanitizerSettings settings_;  // before is_on_
+  std::atomic<bool> has_accounts_{false};
+  std::atomic<bool> is_fork_thought_of_{false};
+  SanitizerSettings settings_;  // before the two that let it speak
   Graveyard graveyard_{*this};
   std::mutex mutex_;  // guards what follows
   std::unordered_map<unsigned, std::unique_ptr<DeviceLedger>> devices_;

@@ -17,6 +17,11 @@ namespace {
 
 constexpr int kMaxExitCode = 255;
 
+/// What accounts/ finds.
+constexpr Finding kOfAccounts[] = {Finding::kSendQueueNeverDrained,  Finding::kReceiveQueueNeverDrained,
+                                   Finding::kRoomNotRequested,       Finding::kCompletionQueueTooSmall,
+                                   Finding::kCompletionQueueOverrun, Finding::kDestroyedWithWorkOutstanding};
+
 Error wrong(std::string_view why) {
   return {.code = EINVAL,
           .message = fmt::format("{} (level=error|warning|hint, exitcode=N, off=NAME+NAME, "
@@ -96,6 +101,13 @@ constexpr Word kWords[] = {{"level", read_level},   {"exitcode", read_exit_code}
 
 bool SanitizerSettings::wants(Finding finding) const {
   return row_of(finding).level >= level && !off.test(static_cast<std::size_t>(finding));
+}
+
+SanitizerSettings SanitizerSettings::for_accounts() {
+  SanitizerSettings settings;
+  settings.off.set();
+  for (const Finding finding : kOfAccounts) settings.off.reset(static_cast<std::size_t>(finding));
+  return settings;
 }
 
 Result<SanitizerSettings, Error> SanitizerSettings::parse(std::string_view text) {

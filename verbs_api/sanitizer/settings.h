@@ -32,6 +32,8 @@ struct SanitizerSettings {
 
   bool wants(Finding finding) const;
 
+  /// Of --explain: findings that cost nothing to look for, with no table at the end.
+  static SanitizerSettings for_accounts();
   /// "1" stands for the defaults. The error says in one line what is wrong.
   static Result<SanitizerSettings, Error> parse(std::string_view text);
 };

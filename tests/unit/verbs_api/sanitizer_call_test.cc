@@ -116,6 +116,23 @@ TEST_F(CqLedgerTest, OthersMayStillComplete) {
   EXPECT_EQ(said_.take(), kNothing) << "something was posted";
 }
 
+TEST_F(CqLedgerTest, CompletionsThatWentWithTheirQueuePairAreWaitedForForever) {
+  queue_.lost("QP 0x11", 3);
+  queue_.polled_in_vain(kStart);
+  queue_.has_work();
+  queue_.polled_in_vain(kStart + 2s);
+  EXPECT_EQ(said_.take(), kNothing) << "something else has completed";
+  queue_.lost("QP 0x11", 3);
+  queue_.polled_in_vain(kStart + 3s);
+  queue_.polled_in_vain(kStart + 4s);
+  EXPECT_EQ(said_.take(), std::vector{Finding::kWaitsForDestroyed});
+}
+
+TEST_F(CqLedgerTest, VendorsHaveErrorsOfTheirOwn) {
+  queue_.vendor_error_read();
+  EXPECT_EQ(said_.take(), std::vector{Finding::kVendorErrorRead});
+}
+
 TEST_F(CqLedgerTest, OneThreadAtATimeIsAPromise) {
   queue_.enter();
   queue_.enter();
@@ -134,12 +151,14 @@ TEST_F(CqLedgerTest, OneThreadAtATimeIsAPromise) {
 class SleepLedgerTest : public ::testing::Test {
  protected:
   SleepLedgerTest() {
-    sleeps_.add(&channel_, queue_, [this] { return is_asleep_; });
+    sleeps_.add(
+        &channel_, queue_, [this] { return is_asleep_; }, [this] { return events_; });
   }
 
   Said said_;
   int channel_ = 0;
   bool is_asleep_ = true;
+  SleepLedger::Events events_;
   std::shared_ptr<CqLedger> queue_ = std::make_shared<CqLedger>("CQ 1", 8, said_);
   SleepLedger sleeps_{said_};
 };
@@ -173,6 +192,22 @@ TEST_F(SleepLedgerTest, OtherChannelsAndQueuesThatAreGoneDoNotCount) {
   EXPECT_EQ(said_.take(), kNothing);
 }
 
+TEST_F(SleepLedgerTest, AnEventThatNoThreadTakes) {
+  events_ = {.waiting = 1, .taken = 3};
+  sleeps_.look(kStart);
+  sleeps_.look(kStart + 9s);
+  EXPECT_EQ(said_.take(), kNothing);
+  events_.taken = 4;
+  sleeps_.look(kStart + 11s);
+  sleeps_.look(kStart + 12s);
+  sleeps_.look(kStart + 21s);
+  EXPECT_EQ(said_.take(), kNothing) << "one was taken";
+  sleeps_.look(kStart + 22s);
+  EXPECT_EQ(said_.take(), std::vector{Finding::kCompletionEventUnread});
+  sleeps_.look(kStart + 99s);
+  EXPECT_EQ(said_.take(), kNothing) << "told once";
+}
+
 TEST(SrqLedger, ReceivesHoldTheirSlotsUntilTheyArePolled) {
   Said said;
   const MemoryLedger memory(said);
@@ -182,7 +217,7 @@ TEST(SrqLedger, ReceivesHoldTheirSlotsUntilTheyArePolled) {
   post(nic::PostStatus::kPosted);
   EXPECT_EQ(said.take(), kNothing);
   post(nic::PostStatus::kPosted);
-  EXPECT_EQ(said.take(), std::vector{Finding::kRoomNotRequested});
+  EXPECT_EQ(said.take(), std::vector{Finding::kGrantedRoomUsed});
   post(nic::PostStatus::kPosted);
   EXPECT_EQ(said.take(), std::vector{Finding::kReceiveQueueNeverDrained});
   post(nic::PostStatus::kQueueFull);
@@ -375,6 +410,27 @@ TEST_F(FailureFindingsTest, AQueuePairThatHasRefusedIsNoticedOrNot) {
   devices_.event_read();
   devices_.look(now + 9s);
   EXPECT_EQ(said_.take(), kNothing);
+}
+
+TEST_F(FailureFindingsTest, AMessageThatIsDropped) {
+  report_.kind = nic::FailureReport::Kind::kDropped;
+  EXPECT_EQ(hear(), std::vector{Finding::kDatagramDropped});
+}
+
+TEST_F(FailureFindingsTest, AKeyOfThisHostThatThePeerRefuses) {
+  report_.kind = nic::FailureReport::Kind::kCompletion;
+  report_.completion.status = transport::CompletionStatus::kRemoteAccessError;
+  report_.request = transport::SendRequest{.operation = transport::SendOperation::kWrite};
+  report_.request->rkey = transport::Rkey{kKey};
+  report_.qp.peer_qp = transport::QpNumber{0x22};
+  EXPECT_EQ(hear(), kNothing) << "no region has it";
+  devices_.add_memory(Lkey{kKey}, {.address = kAddress, .length = 4096});
+  EXPECT_EQ(hear(), std::vector{Finding::kLocalKeyAsRemoteKey});
+  report_.qp.peer_qp = kNumber;
+  EXPECT_EQ(hear(), kNothing) << "the peer is in this process";
+  report_.qp.peer_qp = transport::QpNumber{0x22};
+  report_.completion.status = transport::CompletionStatus::kRetryExceeded;
+  EXPECT_EQ(hear(), kNothing) << "the peer has said nothing of the key";
 }
 
 TEST_F(FailureFindingsTest, ASendWithoutAReceive) {

@@ -175,7 +175,7 @@ class DeviceLedgerTest : public ::testing::Test {
   }
 
   void post(const SendRequest& request, Sge element) {
-    qp_->on_send(request, std::span(&element, 1), nic::PostStatus::kPosted);
+    qp_->on_send(request, std::span(&element, 1), 0, nic::PostStatus::kPosted);
   }
   void poll(std::uint64_t wr_id) {
     devices_.polled({.wr_id = wr_id, .opcode = transport::CompletionOpcode::kSend, .qp_number = kNumber});
@@ -217,6 +217,53 @@ TEST_F(DeviceLedgerTest, KeysAreLookedAtWhenTheProgramPosts) {
   EXPECT_EQ(said_.take(), std::vector{Finding::kUnknownLocalKey});
   post(request(1, SendOperation::kRead, false), {.address = 0x1000, .length = 8, .lkey = Lkey{8}});
   EXPECT_EQ(said_.take(), (std::vector{Finding::kOtherProtectionDomain, Finding::kLocalRightMissing}));
+}
+
+TEST_F(DeviceLedgerTest, TheKeyForThePeerIsNoneForElements) {
+  SendRequest write = request(1, SendOperation::kWrite, false);
+  write.rkey = transport::Rkey{99};
+  post(write, {.address = 0x1000, .length = 8, .lkey = Lkey{99}});
+  EXPECT_EQ(said_.take(), std::vector{Finding::kRemoteKeyAsLocalKey});
+  post(write, {.address = 0x1000, .length = 8, .lkey = Lkey{98}});
+  EXPECT_EQ(said_.take(), std::vector{Finding::kUnknownLocalKey});
+  write.rkey = transport::Rkey{7};
+  post(write, {.address = 0x1000, .length = 8, .lkey = kKey});
+  EXPECT_EQ(said_.take(), kNothing) << "both may have the same number";
+  write.operation = SendOperation::kSend;
+  write.rkey = transport::Rkey{99};
+  post(write, {.address = 0x1000, .length = 8, .lkey = Lkey{99}});
+  EXPECT_EQ(said_.take(), std::vector{Finding::kUnknownLocalKey}) << "a SEND has no rkey";
+}
+
+TEST_F(DeviceLedgerTest, AReceiveOfASharedQueueGivesItsSlotBackByTheNumberInItsCompletion) {
+  const auto srq = std::make_shared<SrqLedger>(
+      SrqLedger::Facts{.name = "SRQ 0x3", .domain = &domain_, .room = {1, 1}}, devices_.memory(), said_);
+  devices_.add_srq(3, srq, [] { return SrqWatch::State{}; });
+  const auto receive = [&] { srq->on_receive({.wr_id = 1}, {}, nic::PostStatus::kPosted); };
+  receive();
+  devices_.polled(
+      {.opcode = transport::CompletionOpcode::kReceive, .qp_number = transport::QpNumber{0x99}, .origin = 4});
+  receive();
+  EXPECT_EQ(said_.take(), std::vector{Finding::kReceiveQueueNeverDrained}) << "it was of another queue";
+  devices_.polled(
+      {.opcode = transport::CompletionOpcode::kReceive, .qp_number = transport::QpNumber{0x99}, .origin = 3});
+  receive();
+  EXPECT_EQ(said_.take(), kNothing);
+}
+
+TEST_F(DeviceLedgerTest, ImmediatesInARowThatAreSmallUnconverted) {
+  const auto take = [&](std::uint32_t immediate) {
+    devices_.polled({.opcode = transport::CompletionOpcode::kReceive,
+                     .has_immediate = true,
+                     .immediate = immediate,
+                     .qp_number = kNumber});
+  };
+  for (std::uint32_t i = 0; i < 40; ++i) take(__builtin_bswap32(i));
+  EXPECT_EQ(said_.take(), kNothing) << "in the order of the network";
+  for (std::uint32_t i = 0; i <= 16; ++i) take(i);
+  EXPECT_EQ(said_.take(), kNothing) << "0 does not count";
+  take(17);
+  EXPECT_EQ(said_.take(), std::vector{Finding::kImmediateInHostOrder});
 }
 
 TEST_F(DeviceLedgerTest, ARegionIsInUseUntilTheCompletionIsPolled) {
@@ -320,9 +367,9 @@ TEST_F(DeviceLedgerTest, AnAnswerProvesThatADatagramWasRead) {
 }
 
 TEST_F(DeviceLedgerTest, StatesAndAlignmentAreLookedAt) {
-  qp_->on_send(request(1, SendOperation::kSend, true), {}, nic::PostStatus::kWrongState);
+  qp_->on_send(request(1, SendOperation::kSend, true), {}, 0, nic::PostStatus::kWrongState);
   EXPECT_EQ(said_.take(), std::vector{Finding::kPostInWrongState});
-  qp_->on_send(request(1, SendOperation::kSend, true), {}, nic::PostStatus::kQueueFull);
+  qp_->on_send(request(1, SendOperation::kSend, true), {}, 0, nic::PostStatus::kQueueFull);
   EXPECT_EQ(said_.take(), kNothing);
   SendRequest atomic = request(1, SendOperation::kCompareSwap, true);
   atomic.remote_address = 0x1004;

@@ -26,11 +26,24 @@ std::shared_ptr<QpLedger> DeviceLedger::find(transport::QpNumber number) const {
   return found == queue_pairs_.end() ? nullptr : found->second;
 }
 
+void DeviceLedger::add_srq(std::uint32_t number, std::shared_ptr<SrqLedger> ledger, SrqWatch::Ask ask) {
+  srq_watch_.add(number, ledger, std::move(ask));
+  const std::lock_guard lock(mutex_);
+  srqs_.insert_or_assign(number, std::move(ledger));
+}
+
+void DeviceLedger::remove_srq(std::uint32_t number) {
+  srq_watch_.remove(number);
+  const std::lock_guard lock(mutex_);
+  srqs_.erase(number);
+}
+
 void DeviceLedger::polled(const transport::Completion& completion) const {
-  const auto ledger = find(completion.qp_number);
-  if (ledger == nullptr) return;
-  const bool is_success = completion.status == transport::CompletionStatus::kSuccess;
-  ledger->polled(completion.wr_id, is_receive(completion.opcode), is_success);
+  if (const auto ledger = find(completion.qp_number)) ledger->polled(completion);
+  if (!is_receive(completion.opcode) || completion.origin == 0) return;
+  const std::shared_lock lock(mutex_);
+  const auto srq = srqs_.find(completion.origin);
+  if (srq != srqs_.end()) srq->second->polled();
 }
 
 void DeviceLedger::event_read() const {
@@ -40,6 +53,9 @@ void DeviceLedger::event_read() const {
 
 void DeviceLedger::look(SanitizerTime now) {
   sleeps_.look(now);
+  events_.look(now);
+  srq_watch_.look();
+  memory_.look();
   const std::shared_lock lock(mutex_);
   for (const auto& [number, ledger] : queue_pairs_) ledger->look(now);
 }

@@ -12,9 +12,13 @@
 #include "transport/types.h"
 #include "transport/work_request.h"
 #include "verbs_api/sanitizer/complaints.h"
+#include "verbs_api/sanitizer/ledgers/event_ledger.h"
 #include "verbs_api/sanitizer/ledgers/memory_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/order_ledger.h"
 #include "verbs_api/sanitizer/ledgers/queues/qp_ledger.h"
 #include "verbs_api/sanitizer/ledgers/queues/sleep_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/srq_ledger.h"
+#include "verbs_api/sanitizer/ledgers/queues/srq_watch.h"
 
 namespace urnic::verbs_api {
 
@@ -23,10 +27,18 @@ class DeviceLedger {
  public:
   /// `complaints` outlives it.
   explicit DeviceLedger(Complaints& complaints)
-      : complaints_(complaints), memory_(complaints), sleeps_(complaints) {}
+      : complaints_(complaints),
+        memory_(complaints),
+        sleeps_(complaints),
+        events_(complaints),
+        order_(complaints),
+        srq_watch_(complaints) {}
 
   const MemoryLedger& memory() const { return memory_; }
   void set_pin_limit(std::uint64_t bytes) { memory_.set_pin_limit(bytes); }
+
+  /// It is known what the user wants. Before the device writes anything.
+  void begin() { memory_.begin(); }
 
   /// Counts what the device writes to the program's memory.
   nic::WriteLog& writes() { return memory_.writes(); }
@@ -39,7 +51,16 @@ class DeviceLedger {
   /// The program has polled it.
   void polled(const transport::Completion& completion) const;
 
+  /// By its number.
+  void add_srq(std::uint32_t number, std::shared_ptr<SrqLedger> ledger, SrqWatch::Ask ask);
+  /// The device's queue may go when this has returned.
+  void remove_srq(std::uint32_t number);
+
   SleepLedger& sleeps() { return sleeps_; }
+  EventLedger& events() { return events_; }
+  SrqWatch& srqs() { return srq_watch_; }
+  /// Null unless the user wants to know.
+  OrderLedger* order() { return order_.is_wanted() ? &order_ : nullptr; }
 
   /// The program has read an asynchronous event.
   void event_read() const;
@@ -56,8 +77,12 @@ class DeviceLedger {
   Complaints& complaints_;
   MemoryLedger memory_;
   SleepLedger sleeps_;
+  EventLedger events_;
+  OrderLedger order_;
+  SrqWatch srq_watch_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::uint32_t, std::shared_ptr<QpLedger>> queue_pairs_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<SrqLedger>> srqs_;
 };
 
 }  // namespace urnic::verbs_api

@@ -59,7 +59,7 @@ void FailureFindings::on_tick() {
 
 void FailureFindings::on_failure(const nic::FailureReport& report) {
   const bool is_of_program = report.kind == Kind::kRefusal || report.kind == Kind::kCompletion ||
-                             report.kind == Kind::kReceiveMissing;
+                             report.kind == Kind::kReceiveMissing || report.kind == Kind::kDropped;
   if (!is_of_program) return;
   const std::string name = fmt::format("QP {:#x}", to_integer(report.qp.number));
   if (report.kind == Kind::kReceiveMissing) {
@@ -68,6 +68,12 @@ void FailureFindings::on_failure(const nic::FailureReport& report) {
                          report.min_rnr_timer == 0 ? "; min_rnr_timer 0 lets the peer wait for 655 ms" : "");
     });
   }
+  if (report.kind == Kind::kDropped) {
+    return complaints_.complain_of(CallPath(), Finding::kDatagramDropped, name, [] {
+      return std::string("a message came, no receive was posted, and the message was dropped");
+    });
+  }
+  if (report.kind == Kind::kCompletion) check_remote_key(report, name);
   // The program may have destroyed it meanwhile.
   const auto ledger = device_.find(report.qp.number);
   if (ledger != nullptr && report.kind == Kind::kRefusal && report.refused) {
@@ -153,6 +159,18 @@ void FailureFindings::check_key(const nic::FailureReport& report, bool is_of_ear
         "the peer reaches for rkey {:#x}, which there is not; {:#x}, its bytes the other way "
         "round, is one",
         key, swapped(key));
+  });
+}
+
+/// The peer has refused the key. A peer in this process may have any key of this device.
+void FailureFindings::check_remote_key(const nic::FailureReport& report, const std::string& name) {
+  const bool is_refused = report.completion.status == transport::CompletionStatus::kRemoteAccessError;
+  if (!is_refused || !report.request || device_.find(report.qp.peer_qp) != nullptr) return;
+  const std::uint32_t key = to_integer(report.request->rkey);
+  if (!device_.memory().is_registered(key)) return;
+  complaints_.complain_of(CallPath(), Finding::kLocalKeyAsRemoteKey, name, [&] {
+    return fmt::format("the peer has refused wr_id {}, whose rkey {:#x} is of a region of this program",
+                       report.completion.wr_id, key);
   });
 }
 

@@ -27,6 +27,7 @@ class FailureFindings final : public nic::FailureListener {
   void check_memory(const nic::FailureReport& report, const std::string& name);
   void check_depth(const nic::FailureReport& report, const std::string& name);
   void check_key(const nic::FailureReport& report, bool is_of_earlier, const std::string& name);
+  void check_remote_key(const nic::FailureReport& report, const std::string& name);
   void check_address(const nic::FailureReport& report, const std::string& name);
 
   DeviceLedger& device_;

@@ -13,13 +13,68 @@ namespace urnic::verbs_api {
 using transport::Lkey;
 using transport::Sge;
 
+void MemoryLedger::begin() {
+  if (complaints_.wants(Finding::kAtomicChanged)) writes_.use(atomics_);
+}
+
+void MemoryLedger::check_file(Lkey key, const RegisteredMemory& memory) const {
+  const bool may_be_refused = memory.memory != nullptr && memory.is_writable;
+  if (!may_be_refused || !complaints_.wants(Finding::kFileBackedMemory)) return;
+  const auto mapped = MappedMemory::read();
+  if (!mapped) return;
+  const auto file = mapped->shared_file(reinterpret_cast<std::uintptr_t>(memory.memory), memory.length);
+  if (!file || !is_written_back(*file)) return;
+  complaints_.complain(Finding::kFileBackedMemory, fmt::format("memory region {:#x}", to_integer(key)), [&] {
+    return fmt::format("it is registered to be written, and shows the file {}", *file);
+  });
+}
+
+std::uint64_t MemoryLedger::pinned() const {
+  const std::shared_lock lock(mutex_);
+  return registrations_.pinned();
+}
+
+void MemoryLedger::look() {
+  look_at_atomics();
+  look_at_mappings();
+}
+
+void MemoryLedger::look_at_atomics() {
+  const auto change = atomics_.take();
+  if (!change) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(change->number);
+  complaints_.complain_of(
+      CallPath(), Finding::kAtomicChanged, fmt::format("variable at {:#x}", address), [&] {
+        return fmt::format("an atomic of a peer has left {}, and the next one has found {}", change->left,
+                           change->found);
+      });
+}
+
+void MemoryLedger::look_at_mappings() {
+  if (!complaints_.wants(Finding::kMemoryUnmapped)) return;
+  std::vector<GapWatch::Region> regions;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [key, region] : regions_) {
+      if (region.memory != nullptr) regions.push_back({key, region.memory, region.length});
+    }
+  }
+  // Also where there are none: what was seen before is gone then.
+  const auto mapped = regions.empty() ? MappedMemory() : MappedMemory::read();
+  if (!mapped) return;
+  const std::lock_guard lock(gap_mutex_);
+  gaps_.look(regions, *mapped);
+}
+
 void MemoryLedger::add(Lkey key, const RegisteredMemory& memory) {
+  check_file(key, memory);
   const std::lock_guard lock(mutex_);
   regions_.insert_or_assign(to_integer(key), memory);
   registrations_.add(memory.memory != nullptr ? memory.length : 0, std::chrono::steady_clock::now());
 }
 
 void MemoryLedger::remove(Lkey key) {
+  atomics_.forget();
   const std::lock_guard lock(mutex_);
   const auto found = regions_.find(to_integer(key));
   if (found == regions_.end()) return;
@@ -78,6 +133,13 @@ void MemoryLedger::check(const MemoryUse& use, std::size_t place, const Sge& ele
   const std::uint32_t key = to_integer(element.lkey);
   const auto found = regions_.find(key);
   if (found == regions_.end()) {
+    if (use.remote_key == key) {
+      return complain(
+          Finding::kRemoteKeyAsLocalKey,
+          fmt::format("has lkey {:#x}, which names no memory region here; it is the rkey that the "
+                      "request names for the peer's memory",
+                      key));
+    }
     return complain(Finding::kUnknownLocalKey,
                     fmt::format("has lkey {:#x}, which names no memory region", key));
   }

@@ -24,6 +24,7 @@ class RegistrationCount {
   /// `pinned` is in bytes.
   void add(std::uint64_t pinned, std::chrono::steady_clock::time_point now);
   void remove(std::uint64_t pinned);
+  std::uint64_t pinned() const { return pinned_; }
 
  private:
   Complaints& complaints_;

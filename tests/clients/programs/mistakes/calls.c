@@ -82,8 +82,8 @@ static void give_back(struct ibv_cq* plain) {
   nic.cq = plain;
 }
 
-void undefined_field_read(void) {
-  struct ibv_cq* const plain = take_extended_queue(0);
+/* A completion of a request that was flushed is being polled. */
+static struct ibv_cq_ex* poll_failure(void) {
   connect_pair(8, 1, kTimeout);
   struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_ERR};
   if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE) != 0) broken("ibv_modify_qp to ERR: %m");
@@ -92,10 +92,38 @@ void undefined_field_read(void) {
   struct ibv_poll_cq_attr nothing = {0};
   while (ibv_start_poll(queue, &nothing) != 0) usleep(100);
   expect(queue->status, IBV_WC_WR_FLUSH_ERR);
+  return queue;
+}
+
+void undefined_field_read(void) {
+  struct ibv_cq* const plain = take_extended_queue(0);
+  struct ibv_cq_ex* const queue = poll_failure();
   ibv_wc_read_opcode(queue);
   ibv_end_poll(queue);
   disconnect_pair();
   give_back(plain);
+}
+
+void vendor_error_read(void) {
+  struct ibv_cq* const plain = take_extended_queue(0);
+  struct ibv_cq_ex* const queue = poll_failure();
+  ibv_wc_read_vendor_err(queue);
+  ibv_end_poll(queue);
+  disconnect_pair();
+  give_back(plain);
+}
+
+void immediate_in_host_order(void) {
+  connect_pair(8, 1, kTimeout);
+  struct ibv_send_wr request = {.opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED};
+  struct ibv_send_wr* bad = NULL;
+  for (uint32_t i = 1; i < 20; ++i) {
+    if (post_receive(far_qp, kPiece) != 0) broken("ibv_post_recv: %m");
+    request.imm_data = i;
+    if (ibv_post_send(near_qp, &request, &bad) != 0) broken("ibv_post_send: %m");
+    expect(poll_completions(2), IBV_WC_SUCCESS);
+  }
+  disconnect_pair();
 }
 
 static void* poll_with_two_threads_at_once(void* end) {
@@ -127,4 +155,47 @@ void sleep_with_completions_waiting(void) {
   ibv_ack_cq_events(cq, 1);
   expect(poll_completions(1), IBV_WC_SUCCESS);
   disconnect_pair();
+}
+
+/* More completions than the queue holds. */
+void fatal_event_unread(void) {
+  connect_pair(kEntries * 4, 1, kTimeout);
+  for (unsigned i = 0; i < kEntries * 3; ++i) post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 200);
+  sleep(3);
+  disconnect_pair();
+}
+
+static void arm_limit(struct ibv_srq* srq) {
+  struct ibv_srq_attr attributes = {.srq_limit = 1};
+  if (ibv_modify_srq(srq, &attributes, IBV_SRQ_LIMIT) != 0) broken("ibv_modify_srq: %m");
+}
+
+static void empty_with_limit(struct ibv_srq* srq) {
+  post_shared(srq);
+  arm_limit(srq);
+  post(IBV_WR_SEND, IBV_SEND_SIGNALED, 1, 0);
+  expect(poll_completions(2), IBV_WC_SUCCESS);
+}
+
+void event_unread(void) {
+  struct ibv_srq* const srq = share_new_queue(4);
+  connect_pair(8, 0, kTimeout);
+  for (unsigned i = 0; i < 20; ++i) empty_with_limit(srq);
+  sleep(1);
+  disconnect_pair();
+  destroy_shared(srq);
+}
+
+void srq_limit_not_armed_again(void) {
+  struct ibv_srq* const srq = share_new_queue(4);
+  connect_pair(8, 0, kTimeout);
+  empty_with_limit(srq);
+  struct ibv_async_event event;
+  do {
+    if (ibv_get_async_event(nic.context, &event) != 0) broken("ibv_get_async_event: %m");
+    ibv_ack_async_event(&event);
+  } while (event.event_type != IBV_EVENT_SRQ_LIMIT_REACHED);
+  sleep(1);
+  disconnect_pair();
+  destroy_shared(srq);
 }

@@ -38,26 +38,7 @@ void region_deregistered_in_use(void) {
 }
 
 void address_handle_destroyed_in_use(void) {
-  near_qp = make_qp(IBV_QPT_UD, 8, 8);
-  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_RTR};
-  if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE) != 0) broken("ibv_modify_qp to RTR: %m");
-  attributes.qp_state = IBV_QPS_RTS;
-  if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN) != 0)
-    broken("ibv_modify_qp to RTS: %m");
-  struct ibv_ah_attr address = {.is_global = 1, .port_num = 1};
-  address.grh.dgid = nic.gid;
-  address.grh.sgid_index = (uint8_t)nic.gid_index;
-  address.grh.hop_limit = 64;
-  struct ibv_ah* const handle = ibv_create_ah(nic.pd, &address);
-  if (handle == NULL) broken("ibv_create_ah: %m");
-  struct ibv_sge element = {.addr = place(1), .length = kPiece, .lkey = nic.mr->lkey};
-  struct ibv_send_wr request = {
-      .sg_list = &element, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
-  request.wr.ud.ah = handle;
-  request.wr.ud.remote_qpn = near_qp->qp_num;
-  request.wr.ud.remote_qkey = 1;
-  struct ibv_send_wr* bad = NULL;
-  if (ibv_post_send(near_qp, &request, &bad) != 0) broken("ibv_post_send: %m");
+  struct ibv_ah* const handle = send_datagram();
   if (ibv_destroy_ah(handle) != 0) broken("ibv_destroy_ah: %m");
   expect(poll_completions(1), IBV_WC_SUCCESS);
   if (ibv_destroy_qp(near_qp) != 0) broken("ibv_destroy_qp: %m");
@@ -68,6 +49,28 @@ void destroyed_with_work_outstanding(void) {
   post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 2);
   wait_a_moment();
   disconnect_pair();
+}
+
+void destroyed_before_last_wqe_event(void) {
+  struct ibv_srq* const srq = share_new_queue(4);
+  connect_pair(8, 0, kTimeout);
+  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_ERR};
+  if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE) != 0) broken("ibv_modify_qp to ERR: %m");
+  wait_a_moment();
+  disconnect_pair();
+  destroy_shared(srq);
+}
+
+void waits_for_destroyed_queue_pair(void) {
+  connect_pair(8, 1, kTimeout);
+  post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 2);
+  wait_a_moment();
+  disconnect_pair();
+  struct ibv_wc completion;
+  const double end = seconds_now() + 1.5;
+  while (seconds_now() < end) {
+    if (ibv_poll_cq(nic.cq, 1, &completion) != 0) broken("a completion came");
+  }
 }
 
 /* A child of the test would wait forever; a signal ends it. */

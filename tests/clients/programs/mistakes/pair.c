@@ -22,6 +22,26 @@ void share_receives(struct ibv_srq* srq) {
   shared = srq;
 }
 
+struct ibv_srq* share_new_queue(uint32_t receives) {
+  struct ibv_srq_init_attr attributes = {.attr = {.max_wr = receives, .max_sge = 1}};
+  struct ibv_srq* const srq = ibv_create_srq(nic.pd, &attributes);
+  if (srq == NULL) broken("ibv_create_srq: %m");
+  share_receives(srq);
+  return srq;
+}
+
+void post_shared(struct ibv_srq* srq) {
+  struct ibv_sge element = {.addr = place(900), .length = kPiece, .lkey = nic.mr->lkey};
+  struct ibv_recv_wr request = {.sg_list = &element, .num_sge = 1};
+  struct ibv_recv_wr* bad = NULL;
+  if (ibv_post_srq_recv(srq, &request, &bad) != 0) broken("ibv_post_srq_recv: %m");
+}
+
+void destroy_shared(struct ibv_srq* srq) {
+  share_receives(NULL);
+  if (ibv_destroy_srq(srq) != 0) broken("ibv_destroy_srq: %m");
+}
+
 struct ibv_qp* make_qp(enum ibv_qp_type type, uint32_t sends, uint32_t receives) {
   struct ibv_qp_init_attr attributes = {
       .send_cq = nic.cq,
@@ -111,6 +131,30 @@ void post_keyed(enum ibv_wr_opcode opcode, unsigned flags, uint64_t address, uin
   struct ibv_send_wr* bad = NULL;
   const int error = ibv_post_send(near_qp, &request, &bad);
   if (error != 0) broken("ibv_post_send: %s", strerror(error));
+}
+
+struct ibv_ah* send_datagram(void) {
+  near_qp = make_qp(IBV_QPT_UD, 8, 8);
+  struct ibv_qp_attr attributes = {.qp_state = IBV_QPS_RTR};
+  if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE) != 0) broken("ibv_modify_qp to RTR: %m");
+  attributes.qp_state = IBV_QPS_RTS;
+  if (ibv_modify_qp(near_qp, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN) != 0)
+    broken("ibv_modify_qp to RTS: %m");
+  struct ibv_ah_attr address = {.is_global = 1, .port_num = 1};
+  address.grh.dgid = nic.gid;
+  address.grh.sgid_index = (uint8_t)nic.gid_index;
+  address.grh.hop_limit = 64;
+  struct ibv_ah* const handle = ibv_create_ah(nic.pd, &address);
+  if (handle == NULL) broken("ibv_create_ah: %m");
+  struct ibv_sge element = {.addr = place(1), .length = kPiece, .lkey = nic.mr->lkey};
+  struct ibv_send_wr request = {
+      .sg_list = &element, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED};
+  request.wr.ud.ah = handle;
+  request.wr.ud.remote_qpn = near_qp->qp_num;
+  request.wr.ud.remote_qkey = 1;
+  struct ibv_send_wr* bad = NULL;
+  if (ibv_post_send(near_qp, &request, &bad) != 0) broken("ibv_post_send: %m");
+  return handle;
 }
 
 void post(enum ibv_wr_opcode opcode, unsigned flags, unsigned from, unsigned to) {

@@ -28,8 +28,12 @@ struct connection usual_connection(uint8_t ack_timeout);
 /* The address of a piece of the registered memory. */
 uint64_t place(unsigned piece);
 
-/* Queue pairs that are made from now on receive from there. */
+/* Queue pairs that are made from now on receive from there; NULL: from queues of their own. */
 void share_receives(struct ibv_srq* srq);
+/* They receive from one that is made here. The next two are for its receives. */
+struct ibv_srq* share_new_queue(uint32_t receives);
+void post_shared(struct ibv_srq* srq);
+void destroy_shared(struct ibv_srq* srq);
 struct ibv_qp* make_qp(enum ibv_qp_type type, uint32_t sends, uint32_t receives);
 /* Returns what ibv_modify_qp() says that refuses. */
 int try_to_connect_qp(struct ibv_qp* qp, uint32_t peer, const struct connection* wants);
@@ -42,6 +46,8 @@ void disconnect_pair(void);
 void post_keyed(enum ibv_wr_opcode opcode, unsigned flags, uint64_t address, uint32_t length, uint32_t lkey,
                 uint64_t remote_address);
 void post(enum ibv_wr_opcode opcode, unsigned flags, unsigned from, unsigned to);
+/* Makes a queue pair for datagrams, near_qp, which sends one to itself by the address handle. */
+struct ibv_ah* send_datagram(void);
 /* Returns what ibv_post_recv() does. */
 int post_receive(struct ibv_qp* qp, uint32_t length);
 

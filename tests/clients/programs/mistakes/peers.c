@@ -103,3 +103,34 @@ void receive_posted_late(void) {
   expect(poll_completions(2), IBV_WC_SUCCESS);
   disconnect_pair();
 }
+
+void datagram_dropped(void) {
+  struct ibv_ah* const handle = send_datagram();
+  expect(poll_completions(1), IBV_WC_SUCCESS);
+  wait_a_moment();
+  if (ibv_destroy_ah(handle) != 0) broken("ibv_destroy_ah: %m");
+  if (ibv_destroy_qp(near_qp) != 0) broken("ibv_destroy_qp: %m");
+}
+
+void atomic_changed_otherwise(void) {
+  volatile uint64_t* const counter = (uint64_t*)(uintptr_t)place(200);
+  struct ibv_mr* const mr = register_more(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+  connect_pair(8, 1, kTimeout);
+  struct ibv_sge element = {.addr = place(1), .length = sizeof *counter, .lkey = nic.mr->lkey};
+  struct ibv_send_wr request = {.sg_list = &element,
+                                .num_sge = 1,
+                                .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+                                .send_flags = IBV_SEND_SIGNALED};
+  request.wr.atomic.remote_addr = place(200);
+  request.wr.atomic.rkey = mr->rkey;
+  request.wr.atomic.compare_add = 1;
+  struct ibv_send_wr* bad = NULL;
+  for (unsigned i = 0; i < 2; ++i) {
+    if (ibv_post_send(near_qp, &request, &bad) != 0) broken("ibv_post_send: %m");
+    expect(poll_completions(1), IBV_WC_SUCCESS);
+    *counter += 10;
+  }
+  sleep(1);
+  disconnect_pair();
+  if (ibv_dereg_mr(mr) != 0) broken("ibv_dereg_mr: %m");
+}

@@ -51,6 +51,38 @@ void unknown_local_key(void) {
   disconnect_pair();
 }
 
+/* The peer, if it were another program, could have this rkey. */
+void remote_key_as_local_key(void) {
+  connect_pair(8, 1, kTimeout);
+  const uint32_t rkey = nic.mr->rkey ^ 0x5a5a00;
+  struct ibv_sge element = {.addr = place(1), .length = kPiece, .lkey = rkey};
+  struct ibv_send_wr request = {
+      .sg_list = &element, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+  request.wr.rdma.remote_addr = place(2);
+  request.wr.rdma.rkey = rkey;
+  struct ibv_send_wr* bad = NULL;
+  if (ibv_post_send(near_qp, &request, &bad) != 0) broken("ibv_post_send: %m");
+  expect(poll_completions(1), IBV_WC_LOC_PROT_ERR);
+  disconnect_pair();
+}
+
+/* Data by the first pair, and then a flag by the second one. */
+void order_between_queue_pairs(void) {
+  connect_pair(8, 1, kTimeout);
+  struct ibv_qp* const first[] = {near_qp, far_qp};
+  connect_pair(8, 1, kTimeout);
+  struct ibv_qp* const second = near_qp;
+  near_qp = first[0];
+  post(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, 1, 200);
+  near_qp = second;
+  post_keyed(IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, place(3), 8, nic.mr->lkey, place(201));
+  expect(poll_completions(2), IBV_WC_SUCCESS);
+  disconnect_pair();
+  near_qp = first[0];
+  far_qp = first[1];
+  disconnect_pair();
+}
+
 void other_protection_domain(void) {
   struct ibv_pd* const other = ibv_alloc_pd(nic.context);
   struct ibv_mr* const mr = ibv_reg_mr(other, nic.memory, kBytes, IBV_ACCESS_LOCAL_WRITE);

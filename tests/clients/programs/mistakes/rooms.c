@@ -52,19 +52,28 @@ void completion_queue_overrun(void) {
 }
 
 void receive_queue_never_drained_shared(void) {
-  struct ibv_srq_init_attr attributes = {.attr = {.max_wr = 4, .max_sge = 1}};
-  struct ibv_srq* const srq = ibv_create_srq(nic.pd, &attributes);
-  if (srq == NULL) broken("ibv_create_srq: %m");
-  share_receives(srq);
+  struct ibv_srq* const srq = share_new_queue(4);
   connect_pair(8, 0, kTimeout);
-  struct ibv_sge element = {.addr = place(900), .length = kPiece, .lkey = nic.mr->lkey};
-  struct ibv_recv_wr request = {.sg_list = &element, .num_sge = 1};
-  struct ibv_recv_wr* bad = NULL;
   for (unsigned i = 0; i < 6; ++i) {
-    if (ibv_post_srq_recv(srq, &request, &bad) != 0) broken("ibv_post_srq_recv: %m");
+    post_shared(srq);
     post(IBV_WR_SEND, 0, 1, 0);
     wait_a_moment();
   }
   disconnect_pair();
-  if (ibv_destroy_srq(srq) != 0) broken("ibv_destroy_srq: %m");
+  destroy_shared(srq);
+}
+
+/* There is room for eight. */
+void granted_room_used(void) {
+  struct ibv_srq* const srq = share_new_queue(5);
+  for (unsigned i = 0; i < 6; ++i) post_shared(srq);
+  destroy_shared(srq);
+}
+
+/* There is room for 16 bytes, in place of an element. */
+void granted_room_used_inline(void) {
+  connect_pair(8, 1, kTimeout);
+  post_keyed(IBV_WR_RDMA_WRITE, IBV_SEND_INLINE | IBV_SEND_SIGNALED, place(1), 16, 0, place(2));
+  expect(poll_completions(1), IBV_WC_SUCCESS);
+  disconnect_pair();
 }

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <cstring>
+#include <utility>
 
 namespace urnic::verbs_api {
 
@@ -43,26 +44,45 @@ void CqLedger::undefined_read(const char* function, const char* status) {
   });
 }
 
+void CqLedger::vendor_error_read() {
+  complaints_.complain(Finding::kVendorErrorRead, name_, [] {
+    return std::string(
+        "ibv_wc_read_vendor_err() is called, which returns 0 here, and other numbers elsewhere");
+  });
+}
+
 void CqLedger::refused(const std::string& queue_pair, std::uint64_t wr_id, int error) {
+  miss({.finding = Finding::kRefusedRequestWaitedFor,
+        .queue_pair = queue_pair,
+        .why = fmt::format("the post of wr_id {} returned {} ({})", wr_id, error, std::strerror(error)),
+        .first_look = {}});
+}
+
+void CqLedger::lost(const std::string& queue_pair, std::uint32_t completions) {
+  miss({.finding = Finding::kWaitsForDestroyed,
+        .queue_pair = queue_pair,
+        .why = fmt::format("{} completions went with it", completions),
+        .first_look = {}});
+}
+
+void CqLedger::miss(Missed missed) {
   const std::lock_guard lock(mutex_);
-  refused_ = {.queue_pair = queue_pair, .wr_id = wr_id, .error = error, .first_look = {}};
-  is_refused_.store(true, std::memory_order_relaxed);
+  missed_ = std::move(missed);
+  waits_in_vain_.store(true, std::memory_order_relaxed);
 }
 
 void CqLedger::polled_in_vain(SanitizerTime now) {
-  if (!is_refused_.load(std::memory_order_relaxed)) return;
+  if (!waits_in_vain_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   const bool waits_for_others = expected_.load(std::memory_order_relaxed) > 0;
-  if (waits_for_others || !refused_.first_look) {
-    refused_.first_look = now;
+  if (waits_for_others || !missed_.first_look) {
+    missed_.first_look = now;
     return;
   }
-  if (now - *refused_.first_look < kPatience) return;
-  is_refused_.store(false, std::memory_order_relaxed);
-  complaints_.complain(Finding::kRefusedRequestWaitedFor, refused_.queue_pair, [&] {
-    return fmt::format(
-        "the post of wr_id {} returned {} ({}), and the program polls {} since, where nothing is to come",
-        refused_.wr_id, refused_.error, std::strerror(refused_.error), name_);
+  if (now - *missed_.first_look < kPatience) return;
+  waits_in_vain_.store(false, std::memory_order_relaxed);
+  complaints_.complain(missed_.finding, missed_.queue_pair, [&] {
+    return fmt::format("{}, and the program polls {} since, where nothing is to come", missed_.why, name_);
   });
 }
 

@@ -43,20 +43,27 @@ class CqLedger {
 
   /// What the program has posted to `queue_pair` was refused, with a completion that would come here.
   void refused(const std::string& queue_pair, std::uint64_t wr_id, int error);
+  /// Completions of `queue_pair` are gone with it, so many.
+  void lost(const std::string& queue_pair, std::uint32_t completions);
   /// Something was posted that will complete here, or has.
-  void has_work() { is_refused_.store(false, std::memory_order_relaxed); }
+  void has_work() { waits_in_vain_.store(false, std::memory_order_relaxed); }
   /// `function` was called for a detail of a completion that has failed.
   void undefined_read(const char* function, const char* status);
+  /// ibv_wc_read_vendor_err() was called.
+  void vendor_error_read();
   /// The program has polled, and nothing was there.
   void polled_in_vain(SanitizerTime now);
 
  private:
-  struct Refused {
+  /// What is not to come, though the program may look for it.
+  struct Missed {
+    Finding finding{};
     std::string queue_pair;
-    std::uint64_t wr_id = 0;
-    int error = 0;
+    std::string why;
     std::optional<SanitizerTime> first_look;
   };
+
+  void miss(Missed missed);
 
   std::string name_;
   std::atomic<std::uint32_t> entries_;
@@ -64,9 +71,9 @@ class CqLedger {
   std::atomic<std::int64_t> expected_{0};
   std::atomic<bool> has_one_thread_{false};
   OneAtATime users_;
-  std::atomic<bool> is_refused_{false};
+  std::atomic<bool> waits_in_vain_{false};
   std::mutex mutex_;  // guards what follows
-  Refused refused_;
+  Missed missed_;
 };
 
 /// The program has polled, and so many completions came.

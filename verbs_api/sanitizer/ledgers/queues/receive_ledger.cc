@@ -22,7 +22,7 @@ void ReceiveLedger::posted(std::uint64_t wr_id, std::span<const Sge> elements) {
   ++outstanding_;
   if (!elements.empty()) check_targets(wr_id, elements);
   if (outstanding_ <= room_.requested) return;
-  complaints_.complain(Finding::kRoomNotRequested, name_, [&] {
+  complaints_.complain(beyond_, name_, [&] {
     return fmt::format("{} receives are outstanding with this one, and {} were requested", outstanding_,
                        room_.requested);
   });

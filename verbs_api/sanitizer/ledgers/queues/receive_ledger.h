@@ -19,8 +19,10 @@ namespace urnic::verbs_api {
 /// Each receive has a completion, and hardware takes its slot back when that is polled. The owner guards it.
 class ReceiveLedger {
  public:
-  ReceiveLedger(const std::string& name, QueueRoom room, Complaints& complaints)
-      : name_(name), room_(room), complaints_(complaints) {}
+  /// `beyond` is what more than the requested room is called.
+  ReceiveLedger(const std::string& name, QueueRoom room, Complaints& complaints,
+                Finding beyond = Finding::kRoomNotRequested)
+      : name_(name), room_(room), complaints_(complaints), beyond_(beyond) {}
 
   /// The device has taken one. Receives with elements complete in their order.
   void posted(std::uint64_t wr_id, std::span<const transport::Sge> elements = {});
@@ -38,6 +40,7 @@ class ReceiveLedger {
   const std::string& name_;
   QueueRoom room_;
   Complaints& complaints_;
+  Finding beyond_;
   std::uint32_t outstanding_ = 0;
   std::deque<std::vector<transport::Sge>> elements_;  // of those that have some, the oldest first
   TargetLedger targets_;

@@ -43,6 +43,9 @@ class SendLedger {
   void clear();
 
   std::uint32_t outstanding() const { return tail_ - head_; }
+  /// The number of the oldest that is outstanding, and of the next one: they count up.
+  std::uint32_t oldest() const { return head_; }
+  std::uint32_t next() const { return tail_; }
   /// Those among them that will have a completion if they succeed.
   std::uint32_t signaled() const { return signaled_; }
   bool uses_key(transport::Lkey key) const;

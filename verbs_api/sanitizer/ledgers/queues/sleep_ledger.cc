@@ -2,6 +2,7 @@
 
 #include "verbs_api/sanitizer/ledgers/queues/sleep_ledger.h"
 
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,11 +23,14 @@ bool is_alive(pid_t thread) {
 
 }  // namespace
 
-void SleepLedger::add(const void* channel, std::shared_ptr<CqLedger> queue, std::function<bool()> is_asleep) {
+void SleepLedger::add(const void* channel, std::shared_ptr<CqLedger> queue, std::function<bool()> is_asleep,
+                      std::function<Events()> events) {
   const std::lock_guard lock(mutex_);
   const CqLedger* const name = queue.get();
-  queues_.insert_or_assign(
-      name, Queue{.channel = channel, .ledger = std::move(queue), .is_asleep = std::move(is_asleep)});
+  queues_.insert_or_assign(name, Queue{.channel = channel,
+                                       .ledger = std::move(queue),
+                                       .is_asleep = std::move(is_asleep),
+                                       .events = std::move(events)});
 }
 
 void SleepLedger::remove(const CqLedger& queue) {
@@ -45,8 +49,24 @@ void SleepLedger::ends() {
   sleepers_.erase(number_of_this_thread());
 }
 
+void SleepLedger::look_for_events(SanitizerTime now, Queue& queue) {
+  const Events events = queue.events();
+  if (events.waiting == 0 || events.taken != std::exchange(queue.taken, events.taken)) {
+    queue.since.reset();
+    return;
+  }
+  if (!queue.since) queue.since = now;
+  if (now - *queue.since < kUntaken || std::exchange(queue.is_told, true)) return;
+  complaints_.complain_of(CallPath(), Finding::kCompletionEventUnread, queue.ledger->name(), [&] {
+    return fmt::format(
+        "{} of its events wait in the completion channel, and the program has taken none for {} s",
+        events.waiting, kUntaken.count());
+  });
+}
+
 void SleepLedger::look(SanitizerTime now) {
   const std::lock_guard lock(mutex_);
+  for (auto& [name, queue] : queues_) look_for_events(now, queue);
   for (auto sleeper = sleepers_.begin(); sleeper != sleepers_.end();) {
     const auto& [thread, sleep] = *sleeper;
     if (now - sleep.since < kPatience) {

@@ -16,18 +16,25 @@
 
 namespace urnic::verbs_api {
 
-/// Its receives complete in any order. Any thread.
+/// Its receives complete in any order. A program may use all the room that ibv_create_srq() gives back, and
+/// UCX does. Any thread.
 class SrqLedger final : public nic::ReceiveWatch {
  public:
   struct Facts {
     std::string name;              ///< for people: "SRQ 0x1"
     const void* domain = nullptr;  ///< names its protection domain
     QueueRoom room{};
+    bool is_for_xrc = false;
   };
 
   /// `memory` and `complaints` outlive it.
   SrqLedger(Facts facts, const MemoryLedger& memory, Complaints& complaints)
-      : facts_(std::move(facts)), memory_(memory), receives_(facts_.name, facts_.room, complaints) {}
+      : facts_(std::move(facts)),
+        memory_(memory),
+        receives_(facts_.name, facts_.room, complaints, Finding::kGrantedRoomUsed) {}
+
+  const std::string& name() const { return facts_.name; }
+  bool is_for_xrc() const { return facts_.is_for_xrc; }
 
   void on_receive(const transport::ReceiveRequest& request, std::span<const transport::Sge> elements,
                   nic::PostStatus status) override;
