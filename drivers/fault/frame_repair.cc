@@ -34,11 +34,13 @@ std::optional<Frame> read_frame(nic::Medium medium, std::span<const std::byte> b
 
 FrameRepair::FrameRepair(nic::Medium medium, std::span<std::byte> bytes)
     : bytes_(bytes), frame_(*read_frame(medium, bytes)) {
-  const std::span<std::byte> ip_and_udp = part_of(bytes_, frame_.ip_and_udp);
-  ip_header_ = ip_and_udp.first(ip_and_udp.size() - Udp::kBytes);
+  const bool has_udp = frame_.encapsulation == wire::Encapsulation::kRoceV2;
+  const std::size_t udp_bytes = has_udp ? Udp::kBytes : 0;
+  const std::span<std::byte> outer_headers = part_of(bytes_, frame_.outer_headers);
+  ip_header_ = outer_headers.first(outer_headers.size() - udp_bytes);
   packet_ = part_of(bytes_, frame_.ib);
   const auto begin = static_cast<std::size_t>(ip_header_.data() - bytes_.data()) + ip_header_.size();
-  datagram_ = bytes_.subspan(begin, Udp::kBytes + packet_.size() + wire::kIcrcBytes);
+  datagram_ = bytes_.subspan(begin, udp_bytes + packet_.size() + wire::kIcrcBytes);
   icrc_before_ = frame_.expected_icrc();
 }
 

@@ -13,7 +13,7 @@
 
 namespace urnic::drivers {
 
-/// The RoCEv2 packet of a frame; none if it is something else, or damaged below the BTH.
+/// The RoCE packet of a frame; none if it is something else, or damaged below the BTH.
 std::optional<transport::wire::Frame> read_frame(nic::Medium medium, std::span<const std::byte> bytes);
 
 class FrameRepair {
@@ -23,7 +23,7 @@ class FrameRepair {
 
   /// BTH to padding, to be changed at will.
   std::span<std::byte> packet() { return packet_; }
-  /// ECN "congestion experienced" in the IP header, which no ICRC covers.
+  /// ECN "congestion experienced" in the IP header, which no ICRC covers; no NIC looks for it in a GRH.
   void mark_ce();
 
   /// Makes the UDP checksum fit, where there is one, and the ICRC as well if `is_icrc_right`: one that was
@@ -35,7 +35,7 @@ class FrameRepair {
   std::span<std::byte> bytes_;
   transport::wire::Frame frame_;
   std::span<std::byte> ip_header_;
-  std::span<std::byte> datagram_;  // UDP header to ICRC
+  std::span<std::byte> datagram_;  // UDP header, if any, to ICRC
   std::span<std::byte> packet_;
   std::uint32_t icrc_before_;
 };

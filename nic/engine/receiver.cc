@@ -84,9 +84,12 @@ void Receiver::on_frame(const ReceivedFrame& received, Time now) {
   frame.has_icrc = received.has_icrc();
   Packet packet;
   if (const auto error = packet.read(frame.ib)) return drop_or_default_rule(bytes, now, *error);
+  if (frame.encapsulation == transport::wire::Encapsulation::kRoceV1) {
+    return drop_or_default_rule(bytes, now, ParseError::kNotIp);
+  }
   // In front of UDP; IPv4 options, if any, are not part of it.
-  packet.network_header = frame.ip_and_udp.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
-                                                                 : transport::wire::Ipv6::kBytes);
+  packet.network_header = frame.outer_headers.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
+                                                                    : transport::wire::Ipv6::kBytes);
   if (is_ethernet && !is_on_vlan(frame.ethernet, deps_.config.vlan)) {
     return drop_or_default_rule(bytes, now, DeviceCounter::kWrongVlan);
   }

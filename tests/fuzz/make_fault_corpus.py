@@ -11,6 +11,7 @@ import sys
 RECEIVED, IP = 0x8000, 0x4000
 ETHERNET = 14
 FRAMES = 12  # of a capture
+ROCE_V1 = "corrupt:icrc=right:times=all,ce:times=all,set:bth.psn=7:nth=2"  # for frames that no capture has
 SPECS = {
     "dice": ("vs_sizes", "loss=0.1,dup=0.2,reorder=0.3,gap=9,corrupt=0.1,truncate=0.1,direction=rx,seed=7"),
     "lost_psn": ("vs_sizes", "drop:kind=request:psn=2:nth=2:times=3"),
@@ -41,6 +42,9 @@ def frames_of(path):
 
 def main(fixtures, folder):
     folder.mkdir(parents=True, exist_ok=True)
+    made = [path.read_bytes() for path in sorted((folder.parent / "frame").glob("made_roce_v1_*.bin"))]
+    script = b"".join(struct.pack(">H", way | len(frame)) + frame for frame in made for way in (0, RECEIVED))
+    (folder / "roce_v1.bin").write_bytes(ROCE_V1.encode() + b"\n" + script)
     for name, (capture, spec) in SPECS.items():
         script = spec.encode() + b"\n"
         frames = list(frames_of(fixtures / f"{capture}.pcap"))[:FRAMES]

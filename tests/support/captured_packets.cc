@@ -27,7 +27,7 @@ std::vector<CapturedPacket> packets_of(const fs::path& path) {
   for (const urnic::test::CapturedFrame& captured : frames.value()) {
     const auto frame = wire::parse_frame(captured.bytes);
     if (!frame) continue;
-    const auto ip = frame.value().ip_and_udp.first(frame.value().is_ipv4() ? 20 : 40);
+    const auto ip = frame.value().outer_headers.first(frame.value().is_ipv4() ? 20 : 40);
     const auto ib = frame.value().ib;
     packets.push_back({.ib = Bytes(ib.begin(), ib.end()), .network_header = Bytes(ip.begin(), ip.end())});
   }

@@ -22,6 +22,7 @@ enum class EtherType : std::uint16_t {
   kVlan = 0x8100,
   kIpv6 = 0x86dd,
   kServiceVlan = 0x88a8,
+  kRoceV1 = 0x8915,
   kOldServiceVlan = 0x9100,
 };
 

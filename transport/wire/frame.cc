@@ -23,7 +23,7 @@ std::optional<ParseError> read_udp_and_beyond(std::span<const std::byte> packet,
   if (frame.udp.destination_port != kRocePort) return ParseError::kNotRoce;
   if (datagram.size() < Udp::kBytes + Bth::kBytes + kIcrcBytes) return ParseError::kTooShort;
   if (!udp_checksum_ok(ip, datagram)) return ParseError::kBadUdpChecksum;
-  frame.ip_and_udp = packet.first(ip_bytes + Udp::kBytes);
+  frame.outer_headers = packet.first(ip_bytes + Udp::kBytes);
   frame.ib = datagram.subspan(Udp::kBytes, datagram.size() - Udp::kBytes - kIcrcBytes);
   frame.icrc = load_icrc(datagram.last(kIcrcBytes));
   return std::nullopt;
@@ -45,8 +45,18 @@ std::optional<ParseError> read_ipv6(std::span<const std::byte> bytes, Frame& fra
   return read_udp_and_beyond(bytes.first(Ipv6::kBytes + ip.payload_length), Ipv6::kBytes, ip, frame);
 }
 
-std::size_t udp_length(const Frame& frame) {
-  return Udp::kBytes + frame.ib.size() + kIcrcBytes;
+/// A GRH has the form of an IPv6 header. The packet follows at once.
+std::optional<ParseError> read_roce_v1(std::span<const std::byte> bytes, Frame& frame) {
+  frame.encapsulation = Encapsulation::kRoceV1;
+  Ipv6& grh = frame.ip.emplace<Ipv6>();
+  if (const auto error = grh.read(bytes)) return error;
+  if (grh.next_header != IpProtocol::kBth) return ParseError::kNotRoce;
+  if (grh.payload_length < Bth::kBytes + kIcrcBytes) return ParseError::kTooShort;
+  const std::span<const std::byte> packet = bytes.subspan(Ipv6::kBytes, grh.payload_length);
+  frame.outer_headers = bytes.first(Ipv6::kBytes);
+  frame.ib = packet.first(packet.size() - kIcrcBytes);
+  frame.icrc = load_icrc(packet.last(kIcrcBytes));
+  return std::nullopt;
 }
 
 std::size_t ip_header_bytes(const Frame& frame) {
@@ -54,13 +64,19 @@ std::size_t ip_header_bytes(const Frame& frame) {
   return ipv4 != nullptr ? ipv4->header_bytes() : Ipv6::kBytes;
 }
 
-/// What IPv4 counts in its total length, header included, and IPv6 in its payload length, without.
-std::size_t ip_length_field(const Frame& frame) {
-  return udp_length(frame) + (frame.is_ipv4() ? ip_header_bytes(frame) : 0);
+/// Everything after the IP header, or the GRH.
+std::size_t ip_payload_bytes(const Frame& frame) {
+  const std::size_t udp = frame.encapsulation == Encapsulation::kRoceV2 ? Udp::kBytes : 0;
+  return udp + frame.ib.size() + kIcrcBytes;
 }
 
-/// Writes the IP and UDP headers of a frame whose datagram is short enough; returns their size.
-std::size_t emit_ip_and_udp(const Frame& frame, std::span<std::byte> out) {
+/// What IPv4 counts in its total length, header included, and IPv6 or a GRH in its payload length, without.
+std::size_t ip_length_field(const Frame& frame) {
+  return ip_payload_bytes(frame) + (frame.is_ipv4() ? ip_header_bytes(frame) : 0);
+}
+
+/// Writes the headers between Ethernet and BTH of a frame that is short enough; returns their size.
+std::size_t emit_outer_headers(const Frame& frame, std::span<std::byte> out) {
   const auto ip_length = static_cast<std::uint16_t>(ip_length_field(frame));
   std::size_t size = 0;
   if (const auto* const ipv4 = std::get_if<Ipv4>(&frame.ip)) {
@@ -72,13 +88,16 @@ std::size_t emit_ip_and_udp(const Frame& frame, std::span<std::byte> out) {
     ip.payload_length = ip_length;
     size = emit(ip, out);
   }
+  if (frame.encapsulation == Encapsulation::kRoceV1) return size;
   Udp udp = frame.udp;
-  udp.length = static_cast<std::uint16_t>(udp_length(frame));
+  udp.length = static_cast<std::uint16_t>(ip_payload_bytes(frame));
   return size + emit(udp, out.subspan(size));
 }
 
-std::uint32_t icrc(const Frame& frame, std::span<const std::byte> ip_and_udp) {
-  return frame.is_ipv4() ? icrc_ipv4(ip_and_udp, frame.ib) : icrc_ipv6(ip_and_udp, frame.ib);
+std::uint32_t icrc(const Frame& frame, std::span<const std::byte> outer_headers) {
+  if (frame.is_ipv4()) return icrc_ipv4(outer_headers, frame.ib);
+  if (frame.encapsulation == Encapsulation::kRoceV2) return icrc_ipv6(outer_headers, frame.ib);
+  return icrc_grh(outer_headers, frame.ib);
 }
 
 }  // namespace
@@ -94,7 +113,7 @@ Gid Frame::destination_gid() const {
 }
 
 std::uint32_t Frame::expected_icrc() const {
-  return wire::icrc(*this, ip_and_udp);
+  return wire::icrc(*this, outer_headers);
 }
 
 std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
@@ -105,9 +124,11 @@ std::optional<ParseError> Frame::read(std::span<const std::byte> bytes) {
     error = read_ipv4(behind_ethernet, *this);
   } else if (ethernet.ether_type == EtherType::kIpv6) {
     error = read_ipv6(behind_ethernet, *this);
+  } else if (ethernet.ether_type == EtherType::kRoceV1) {
+    error = read_roce_v1(behind_ethernet, *this);
   }
   if (error) return error;
-  used_bytes = ethernet.header_bytes() + ip_and_udp.size() + ib.size() + kIcrcBytes;
+  used_bytes = ethernet.header_bytes() + outer_headers.size() + ib.size() + kIcrcBytes;
   ethernet_padding = bytes.subspan(used_bytes);
   return std::nullopt;
 }
@@ -121,7 +142,7 @@ std::optional<ParseError> Frame::read_ip_packet(std::span<const std::byte> bytes
     error = read_ipv6(bytes, *this);
   }
   if (error) return error;
-  used_bytes = ip_and_udp.size() + ib.size() + kIcrcBytes;
+  used_bytes = outer_headers.size() + ib.size() + kIcrcBytes;
   ethernet_padding = bytes.subspan(used_bytes);
   return std::nullopt;
 }
@@ -138,16 +159,16 @@ Result<Frame, ParseError> parse_ip_packet(std::span<const std::byte> bytes) {
 
 std::uint32_t icrc_of(const Frame& frame) {
   std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes> headers;
-  const std::size_t size = emit_ip_and_udp(frame, headers);
+  const std::size_t size = emit_outer_headers(frame, headers);
   return icrc(frame, std::span(headers).first(size));
 }
 
 std::size_t emit_frame(const Frame& frame, std::span<std::byte> out) {
-  const std::size_t used = frame.ethernet.header_bytes() + ip_header_bytes(frame) + udp_length(frame);
+  const std::size_t used = frame.ethernet.header_bytes() + ip_header_bytes(frame) + ip_payload_bytes(frame);
   const std::size_t size = used + frame.ethernet_padding.size();
   if (ip_length_field(frame) > std::numeric_limits<std::uint16_t>::max() || size > out.size()) return 0;
   std::size_t at = emit(frame.ethernet, out);
-  at += emit_ip_and_udp(frame, out.subspan(at));
+  at += emit_outer_headers(frame, out.subspan(at));
   std::copy(frame.ib.begin(), frame.ib.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
   store_icrc(frame.icrc, out.subspan(at + frame.ib.size()));
   std::copy(frame.ethernet_padding.begin(), frame.ethernet_padding.end(),

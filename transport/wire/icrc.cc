@@ -31,19 +31,32 @@ static_assert(kMostCopied >= Bth::kBytes);
 using MaskedHeaders = std::array<std::byte, Ipv4::kMaxBytes + Udp::kBytes + kMostCopied>;
 static_assert(Ipv4::kMaxBytes >= Ipv6::kBytes);
 
-std::uint32_t finish(MaskedHeaders& headers, std::size_t ip_and_udp_bytes, std::span<const std::byte> ib,
+/// The checksum is what UDP ends with.
+void mask_udp_checksum(MaskedHeaders& headers, std::size_t ip_and_udp_bytes) {
+  headers[ip_and_udp_bytes - 2] = kMasked;
+  headers[ip_and_udp_bytes - 1] = kMasked;
+}
+
+/// Copies an IPv6 header or a GRH, and what may follow it.
+void copy_ipv6(std::span<const std::byte> from, MaskedHeaders& headers) {
+  std::memcpy(headers.data(), from.data(), from.size());
+  headers[0] |= std::byte{0x0f};  // traffic class, then flow label
+  headers[1] = kMasked;
+  headers[2] = kMasked;
+  headers[3] = kMasked;
+  headers[7] = kMasked;  // hop limit
+}
+
+std::uint32_t finish(MaskedHeaders& headers, std::size_t outer_bytes, std::span<const std::byte> ib,
                      const TailCrc& tail) {
   assert(ib.size() >= Bth::kBytes + tail.bytes());
   ib = ib.first(ib.size() - tail.bytes());
   const std::size_t copied = ib.size() <= kMostCopied ? ib.size() : Bth::kBytes;
-  std::byte* const udp = headers.data() + ip_and_udp_bytes - Udp::kBytes;
-  udp[6] = kMasked;
-  udp[7] = kMasked;
-  std::byte* const bth = headers.data() + ip_and_udp_bytes;
+  std::byte* const bth = headers.data() + outer_bytes;
   std::memcpy(bth, ib.data(), copied);
   bth[4] = kMasked;  // FECN, BECN and six reserved bits
 
-  std::uint32_t crc = crc32(kSeed, std::span(headers).first(ip_and_udp_bytes + copied));
+  std::uint32_t crc = crc32(kSeed, std::span(headers).first(outer_bytes + copied));
   if (copied < ib.size()) crc = crc32(crc, ib.subspan(copied));
   return tail.bytes() == 0 ? crc : join(crc, tail);
 }
@@ -61,6 +74,7 @@ std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const s
   headers[8] = kMasked;   // TTL
   headers[10] = kMasked;  // header checksum
   headers[11] = kMasked;
+  mask_udp_checksum(headers, ip_and_udp.size());
   return finish(headers, ip_and_udp.size(), ib, tail);
 }
 
@@ -69,13 +83,17 @@ std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const s
   assert(ip_and_udp.size() == Ipv6::kBytes + Udp::kBytes);
   assert(ib.size() >= Bth::kBytes);
   MaskedHeaders headers;
-  std::memcpy(headers.data(), ip_and_udp.data(), ip_and_udp.size());
-  headers[0] |= std::byte{0x0f};  // traffic class, then flow label
-  headers[1] = kMasked;
-  headers[2] = kMasked;
-  headers[3] = kMasked;
-  headers[7] = kMasked;  // hop limit
+  copy_ipv6(ip_and_udp, headers);
+  mask_udp_checksum(headers, ip_and_udp.size());
   return finish(headers, ip_and_udp.size(), ib, tail);
+}
+
+std::uint32_t icrc_grh(std::span<const std::byte> grh, std::span<const std::byte> ib, const TailCrc& tail) {
+  assert(grh.size() == Ipv6::kBytes);
+  assert(ib.size() >= Bth::kBytes);
+  MaskedHeaders headers;
+  copy_ipv6(grh, headers);
+  return finish(headers, grh.size(), ib, tail);
 }
 
 std::uint32_t load_icrc(std::span<const std::byte> bytes) {

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// The invariant CRC of RoCEv2: everything that no router may change (facts 1 and 2).
+// The invariant CRC of RoCE: everything that no router may change (facts 1 and 2).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,9 @@ std::uint32_t icrc_ipv4(std::span<const std::byte> ip_and_udp, std::span<const s
                         const TailCrc& tail = {});
 std::uint32_t icrc_ipv6(std::span<const std::byte> ip_and_udp, std::span<const std::byte> ib,
                         const TailCrc& tail = {});
+/// The same in RoCE v1, where a GRH stands in place of both headers, and counts as an IPv6 header does.
+std::uint32_t icrc_grh(std::span<const std::byte> grh, std::span<const std::byte> ib,
+                       const TailCrc& tail = {});
 
 /// The ICRC is the one number of the packet that is stored with its lowest byte first. Uses the first
 /// kIcrcBytes.

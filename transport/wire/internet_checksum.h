@@ -12,7 +12,7 @@
 namespace urnic::transport::wire {
 
 /// What an IP header says it carries. Other values than these exist on the wire.
-enum class IpProtocol : std::uint8_t { kHopByHop = 0, kIgmp = 2, kUdp = 17, kIcmpv6 = 58 };
+enum class IpProtocol : std::uint8_t { kHopByHop = 0, kIgmp = 2, kUdp = 17, kBth = 27, kIcmpv6 = 58 };
 
 /// Adds up bytes as 16-bit words in one's complement.
 class InternetChecksum {

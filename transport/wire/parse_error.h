@@ -18,11 +18,11 @@ namespace urnic::transport::wire {
 /// Why bytes are not a frame or packet of ours. Each has a counter of its name in the device.
 enum class ParseError : std::uint8_t {
   kTruncated,          ///< shorter than its own headers say
-  kNotIp,              ///< an EtherType that is neither IPv4 nor IPv6
+  kNotIp,              ///< an EtherType that is neither IPv4, IPv6 nor RoCE v1
   kBadIpHeader,        ///< version, header length, total length, or checksum
   kFragment,           ///< an IP fragment; RoCEv2 never fragments
   kNotUdp,             ///< another protocol
-  kNotRoce,            ///< another UDP port
+  kNotRoce,            ///< another UDP port, or something else than a BTH after a GRH
   kBadUdpLength,       ///< UDP length against IP length
   kBadUdpChecksum,     ///< neither zero nor right (fact 10)
   kBadVersion,         ///< BTH TVer is not 0

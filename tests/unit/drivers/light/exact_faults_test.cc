@@ -277,6 +277,19 @@ TEST(ExactFaults, MarkCongestionAndNothingElse) {
   }
 }
 
+TEST(ExactFaults, ChangeRoceV1) {
+  const Bytes whole = RoceFrame{.opcode = Opcode::kRcSendOnly,
+                                .qp = 17,
+                                .psn = 100,
+                                .payload = 8,
+                                .encapsulation = wire::Encapsulation::kRoceV1}
+                          .bytes();
+  const Bytes changed = Rig("set:bth.psn=5").sent(whole);
+  EXPECT_EQ(wire::load_u24(changed, kEthernet + 40 + 9), 5u);
+  EXPECT_TRUE(has_right_icrc(changed));
+  EXPECT_FALSE(has_right_icrc(Rig("set:bth.psn=5:icrc=wrong").sent(whole)));
+}
+
 TEST(ExactFaults, MendAUdpChecksum) {
   RoceFrame frame{.opcode = Opcode::kRcSendOnly, .qp = 17, .payload = 9};
   for (const RoceEnds& ends : {kIpv4Ends, kIpv6Ends}) {

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// RoCEv2 frames for ports whose faults look at packets.
+// RoCE frames for ports whose faults look at packets.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +37,7 @@ struct RoceFrame {
   bool is_received = false;
   RoceEnds ends = kIpv4Ends;
   std::uint16_t udp_checksum = 0;
+  transport::wire::Encapsulation encapsulation = transport::wire::Encapsulation::kRoceV2;
 
   /// With a right ICRC.
   Bytes bytes() const {
@@ -50,8 +51,12 @@ struct RoceFrame {
     wire::emit_headers(headers, packet);
     const wire::Gid& source = is_received ? ends.far : ends.near;
     const wire::Gid& destination = is_received ? ends.near : ends.far;
-    wire::Frame frame{.ib = packet};
-    if (source.is_ipv4_mapped()) {
+    wire::Frame frame{.encapsulation = encapsulation, .ib = packet};
+    if (encapsulation == wire::Encapsulation::kRoceV1) {
+      frame.ethernet.ether_type = wire::EtherType::kRoceV1;
+      frame.ip =
+          wire::Ipv6{.next_header = wire::IpProtocol::kBth, .source = source, .destination = destination};
+    } else if (source.is_ipv4_mapped()) {
       frame.ethernet.ether_type = wire::EtherType::kIpv4;
       frame.ip = wire::Ipv4{.source = source.ipv4(), .destination = destination.ipv4()};
     } else {

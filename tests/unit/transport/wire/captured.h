@@ -76,12 +76,20 @@ inline const Bytes kUdSendIpv6 =
         "6000000000281140fd770000000000000000000000000002fd770000000000000000000000000003 f4fa12b700280000"
         "6430ffff000000400094aa19 1111111100000041 01080f161d 000000 a7b9c583");
 
+/// The packet of kSendOfFive, and the addresses of its IP header, in RoCE v1. Made by hand; an independent
+/// program worked out the ICRC.
+inline const Bytes kRoceV1Send =
+    hex("525401a61175 525498af40cf 8915"
+        "60000000 0018 1b 40 00000000000000000000ffff0a4d0002 00000000000000000000ffff0a4d0003"
+        "0430ffff0000002c80476ed9 01080f161d 000000 daa6da3b");
+
 /// Where headers begin in the frames above.
 inline constexpr std::size_t kIpAt = 14;
 inline constexpr std::size_t kUdpAtIpv4 = kIpAt + 20;
 inline constexpr std::size_t kUdpAtIpv6 = kIpAt + 40;
 inline constexpr std::size_t kBthAtIpv4 = kUdpAtIpv4 + 8;
 inline constexpr std::size_t kBthAtIpv6 = kUdpAtIpv6 + 8;
+inline constexpr std::size_t kBthAtRoceV1 = kIpAt + 40;
 inline constexpr std::size_t kIcrcSize = 4;
 
 /// BTH to padding of an IPv4 frame without Ethernet padding.

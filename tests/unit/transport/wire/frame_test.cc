@@ -58,7 +58,7 @@ TEST(ParseFrame, TakesACapturedIpv4FrameApart) {
   EXPECT_EQ(slice(frame.ib, 0, frame.ib.size()), hex("0430ffff0000002c80476ed9 01080f161d 000000"));
   EXPECT_EQ(frame.icrc, 0xb45b33cbu);
   EXPECT_TRUE(frame.icrc_ok());
-  EXPECT_EQ(frame.ip_and_udp.size(), 28u);
+  EXPECT_EQ(frame.outer_headers.size(), 28u);
   EXPECT_EQ(frame.used_bytes, 66u);
   EXPECT_TRUE(frame.ethernet_padding.empty());
 }
@@ -72,7 +72,7 @@ TEST(ParseFrame, TakesACapturedIpv6FrameApart) {
   EXPECT_EQ(to_string(frame.destination_gid()), "fd77::3");
   EXPECT_EQ(frame.ib.size(), 28u);
   EXPECT_TRUE(frame.icrc_ok());
-  EXPECT_EQ(frame.ip_and_udp.size(), 48u);
+  EXPECT_EQ(frame.outer_headers.size(), 48u);
   EXPECT_EQ(frame.used_bytes, test::kUdSendIpv6.size());
 }
 
@@ -162,10 +162,29 @@ TEST(Frame, KnowsAWrongIcrc) {
   }
 }
 
+TEST(ParseFrame, TakesARoceV1FrameApart) {
+  const Bytes padding(3, std::byte{0x77});
+  const Bytes bytes = test::kRoceV1Send + padding;
+  const auto parsed = parse_frame(bytes);
+  ASSERT_TRUE(parsed);
+  const Frame& frame = parsed.value();
+  EXPECT_EQ(frame.encapsulation, Encapsulation::kRoceV1);
+  EXPECT_FALSE(frame.is_ipv4());
+  EXPECT_EQ(to_string(frame.source_gid()), "::ffff:10.77.0.2");
+  EXPECT_EQ(to_string(frame.destination_gid()), "::ffff:10.77.0.3");
+  EXPECT_EQ(frame.outer_headers.size(), 40u);
+  EXPECT_EQ(slice(frame.ib, 0, frame.ib.size()), test::ib_of(test::kSendOfFive));
+  EXPECT_EQ(frame.used_bytes, test::kRoceV1Send.size());
+  EXPECT_EQ(slice(frame.ethernet_padding, 0, 3), padding);
+  EXPECT_TRUE(frame.icrc_ok());
+  EXPECT_EQ(icrc_of(frame), frame.icrc);
+  EXPECT_EQ(emitted(frame), bytes);
+}
+
 // --- Refusals ---
 
 TEST(ParseFrame, RefusesAFrameCutAnywhere) {
-  for (const Bytes& whole : {test::kEmptySend, test::kUdSendIpv6}) {
+  for (const Bytes& whole : {test::kEmptySend, test::kUdSendIpv6, test::kRoceV1Send}) {
     for (std::size_t size = 0; size < whole.size(); ++size) {
       EXPECT_EQ(error_of_frame(slice(whole, 0, size)), ParseError::kTruncated) << size;
     }
@@ -173,7 +192,7 @@ TEST(ParseFrame, RefusesAFrameCutAnywhere) {
 }
 
 TEST(ParseFrame, RefusesOtherEtherTypes) {
-  for (const unsigned type : {0x0806u, 0x8915u, 0x88ccu, 0x002cu, 0x0000u}) {
+  for (const unsigned type : {0x0806u, 0x88ccu, 0x002cu, 0x0000u}) {
     EXPECT_EQ(error_of_frame(with_u16(test::kEmptySend, 12, type)), ParseError::kNotIp) << type;
   }
   const Bytes five_tags = hex("8100000181000001810000018100000181000001");
@@ -188,6 +207,18 @@ TEST(ParseFrame, RefusesBadIpHeaders) {
   EXPECT_EQ(error_of_frame(with_ipv4_checksum(with_u8(test::kEmptySend, kIpAt, 0x42))),
             ParseError::kBadIpHeader);
   EXPECT_EQ(error_of_frame(with_u8(test::kUdSendIpv6, kIpAt, 0x45)), ParseError::kBadIpHeader);
+}
+
+TEST(ParseFrame, RefusesAGrhThatIsNone) {
+  constexpr std::size_t kPayloadLengthAt = kIpAt + 4;
+  constexpr std::size_t kNextHeaderAt = kIpAt + 6;
+  EXPECT_EQ(error_of_frame(with_u8(test::kRoceV1Send, kIpAt, 0x45)), ParseError::kBadIpHeader);
+  EXPECT_EQ(error_of_frame(with_u8(test::kRoceV1Send, kNextHeaderAt, 17)), ParseError::kNotRoce);
+  EXPECT_EQ(error_of_frame(with_u16(test::kRoceV1Send, kPayloadLengthAt, 25)), ParseError::kTruncated);
+  EXPECT_EQ(error_of_frame(with_u16(test::kRoceV1Send, kPayloadLengthAt, 0xffff)), ParseError::kTruncated);
+  EXPECT_EQ(error_of_frame(with_u16(test::kRoceV1Send, kPayloadLengthAt, 15)), ParseError::kTooShort);
+  EXPECT_EQ(error_of_frame(with_u16(test::kRoceV1Send, kPayloadLengthAt, 0)), ParseError::kTooShort);
+  EXPECT_TRUE(parse_frame(with_u16(test::kRoceV1Send, kPayloadLengthAt, 16))) << "room for a BTH and an ICRC";
 }
 
 TEST(ParseFrame, RefusesFragments) {
@@ -274,6 +305,20 @@ TEST(EmitFrame, WritesACapturedIpv6FrameFromItsFields) {
       .ib = ib};
   frame.icrc = icrc_of(frame);
   EXPECT_EQ(emitted(frame), test::kUdSendIpv6);
+}
+
+TEST(EmitFrame, WritesARoceV1FrameFromItsFields) {
+  const Bytes ib = test::ib_of(test::kSendOfFive);
+  Frame frame{.ethernet = Ethernet{.destination = *Mac::parse("52:54:01:a6:11:75"),
+                                   .source = *Mac::parse("52:54:98:af:40:cf"),
+                                   .ether_type = EtherType::kRoceV1},
+              .encapsulation = Encapsulation::kRoceV1,
+              .ip = Ipv6{.next_header = IpProtocol::kBth,
+                         .source = *Ipv6Address::parse("::ffff:10.77.0.2"),
+                         .destination = *Ipv6Address::parse("::ffff:10.77.0.3")},
+              .ib = ib};
+  frame.icrc = icrc_of(frame);
+  EXPECT_EQ(emitted(frame), test::kRoceV1Send);
 }
 
 TEST(EmitFrame, WritesNothingWhereThereIsNoRoom) {

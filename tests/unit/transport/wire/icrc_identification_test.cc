@@ -104,8 +104,8 @@ void expect_identifications_found(const std::filesystem::path& path, int& packet
     const auto frame = parse_frame(captured.bytes);
     if (!frame || !frame.value().is_ipv4() || !frame.value().icrc_ok()) continue;
     const auto& ip = std::get<Ipv4>(frame.value().ip);
-    const Bytes unknown =
-        with_u16({frame.value().ip_and_udp.begin(), frame.value().ip_and_udp.end()}, kIdentificationAt, 0);
+    const Bytes unknown = with_u16({frame.value().outer_headers.begin(), frame.value().outer_headers.end()},
+                                   kIdentificationAt, 0);
     const std::uint32_t worked_out = icrc_ipv4(unknown, frame.value().ib);
     const std::size_t behind = IcrcIdentification::bytes_behind(ip.header_bytes(), frame.value().ib.size());
     EXPECT_EQ(identification.find(frame.value().icrc ^ worked_out, behind), ip.identification);

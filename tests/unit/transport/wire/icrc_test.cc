@@ -30,6 +30,7 @@ std::uint32_t reference_icrc(Bytes headers_and_ib, const std::set<std::size_t>& 
 const std::set<std::size_t> kMaskedIpv4 = {1, 8, 10, 11, 20 + 6, 20 + 7, 28 + 4};
 const Bytes kHeadersIpv4 = slice(test::kSendOfFive, test::kIpAt, 28);
 const Bytes kHeadersIpv6 = slice(test::kUdSendIpv6, test::kIpAt, 48);
+const Bytes kGrh = slice(test::kRoceV1Send, test::kIpAt, 40);
 const Bytes kIbIpv6 = slice(test::kUdSendIpv6, test::kBthAtIpv6, 28);
 
 Bytes ramp(std::size_t size) {
@@ -47,6 +48,23 @@ TEST(Icrc, IsWhatLinuxSentOverIpv4) {
 TEST(Icrc, IsWhatLinuxSentOverIpv6) {
   const Bytes carried = slice(test::kUdSendIpv6, test::kUdSendIpv6.size() - 4, 4);
   EXPECT_EQ(icrc_ipv6(kHeadersIpv6, kIbIpv6), load_icrc(carried));
+}
+
+TEST(Icrc, IsTheSameAsAnotherProgramsOfAGrh) {
+  const Bytes carried = slice(test::kRoceV1Send, test::kRoceV1Send.size() - 4, 4);
+  EXPECT_EQ(icrc_grh(kGrh, test::ib_of(test::kSendOfFive)), load_icrc(carried));
+}
+
+TEST(Icrc, CoversEveryBitOfAGrhThatNoRouterMayChange) {
+  const Bytes ib = test::ib_of(test::kSendOfFive);
+  const std::uint32_t right = icrc_grh(kGrh, ib);
+  for (std::size_t bit = 0; bit < (kGrh.size() + ib.size()) * 8; ++bit) {
+    Bytes all = kGrh + ib;
+    all[bit / 8] ^= static_cast<std::byte>(0x80u >> bit % 8);
+    const bool is_masked = (bit >= 4 && bit < 32) || bit / 8 == 7 || bit / 8 == 40 + 4;
+    const std::uint32_t other = icrc_grh(slice(all, 0, 40), slice(all, 40, ib.size()));
+    EXPECT_EQ(other == right, is_masked) << "bit " << bit % 8 << " of byte " << bit / 8;
+  }
 }
 
 TEST(Icrc, CoversEveryIpv4BitThatNoRouterMayChange) {
@@ -104,6 +122,7 @@ TEST(Icrc, GoesOnWithTheCrcOfATail) {
                           urnic::test::bitwise_crc32(slice(ib, size - tail, tail)));
       ASSERT_EQ(icrc_ipv4(kHeadersIpv4, changed, known), icrc_ipv4(kHeadersIpv4, ib)) << size << ", " << tail;
       ASSERT_EQ(icrc_ipv6(kHeadersIpv6, changed, known), icrc_ipv6(kHeadersIpv6, ib)) << size << ", " << tail;
+      ASSERT_EQ(icrc_grh(kGrh, changed, known), icrc_grh(kGrh, ib)) << size << ", " << tail;
     }
   }
 }
