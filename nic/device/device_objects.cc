@@ -146,9 +146,9 @@ Result<AddressHandleId, Error> Device::create_address_handle(ProtectionDomain& p
   const std::lock_guard guard(*engine_);
   if (auto checked = check_address(address); !checked) return failure(checked.error());
   // Which queue pairs send there is not known yet: only the flow label can choose the UDP source port now.
-  const Path path = Path::make(address, *gids_.at(address.source_gid_index), config_.link_source(), {}, {});
-  const bool is_on_this_host =
-      config_.medium == Medium::kIp && gids_.index_of(address.destination).has_value();
+  const Path path =
+      Path::make(address, *gids_.entry_at(address.source_gid_index), config_.link_source(), {}, {});
+  const bool is_on_this_host = config_.medium == Medium::kIp && gids_.contains(address.destination);
   const auto handle = engine_->tables().address_handles.add(address, path, is_on_this_host);
   if (!handle) return failure(out_of("there are too many address handles"));
   pd.users.fetch_add(1);

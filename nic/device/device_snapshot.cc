@@ -105,8 +105,8 @@ DeviceSnapshot take_snapshot(Device& device) {
                           .ids = all_ids(device.engine()),
                           .objects = {}};
   snapshot.objects.memory_regions = all_regions(device.engine());
-  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
-    if (const auto gid = device.gids().at(i)) snapshot.gids.push_back(*gid);
+  for (std::size_t i = 0; i < device.gids().address_count(); ++i) {
+    if (const auto gid = device.gids().address_at(i)) snapshot.gids.push_back(*gid);
   }
   for (const auto& [name, value] : device.all_counters()) snapshot.counters.emplace_back(name, value);
   return snapshot;

@@ -40,6 +40,7 @@ enum class DeviceCounter : std::uint8_t {
   kWrongService,          ///< an opcode of another service than the queue pair's
   kWrongState,            ///< the queue pair is not in RTR or later
   kWrongPeer,             ///< not from the queue pair's peer to the queue pair's address (fact 12)
+  kWrongEncapsulation,    ///< RoCE v1 for a queue pair of RoCE v2, or the other way round
   kNoNeighbor,            ///< sent to a peer whose MAC we do not know
   kTooLong,               ///< longer than the port can send
   kStalled,               ///< to a station that has taken nothing for long
@@ -100,6 +101,8 @@ constexpr std::string_view name_of(DeviceCounter counter) {
       return "rx_drop_wrong_state";
     case kWrongPeer:
       return "rx_drop_wrong_peer";
+    case kWrongEncapsulation:
+      return "rx_drop_wrong_encapsulation";
     case kNoNeighbor:
       return "tx_drop_no_neighbor";
     case kTooLong:

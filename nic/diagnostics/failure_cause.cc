@@ -121,6 +121,10 @@ constexpr auto kWords = std::to_array<CauseWords>({
      "does the peer send from the GID index whose address it has told? Or does something between translate "
      "addresses (NAT, as docker's bridge does)? RoCEv2 cannot pass that: give both ends addresses that reach "
      "each other unchanged (docker run --network host, a macvlan or routed network, a tunnel)"},
+    {Cause::kEncapsulationDiffers, "both ends of a connection send RoCE v1, or both RoCE v2",
+     "the type of the source GID index decides: have both ends look for RoCE v2 with ibv_query_gid_ex() or "
+     "in gid_attrs/types, and tell no index to the programs (perftest without -x, or -x of an index of that "
+     "type)"},
     {Cause::kNoReadDepth, "max_rd_atomic is how many READs, atomics and FLUSHes may be under way",
      "set it to 1 at least: in ibv_modify_qp to RTS, or as initiator_depth of rdma_connect or rdma_accept. "
      "rdma_rxe never sends such a request, and the program waits forever"},
@@ -284,6 +288,8 @@ FailureCause cause_of(const FailureReport& report) {
       return Cause::kStrayRequest;
     case FailureReport::Kind::kTranslated:
       return Cause::kTranslatedAddress;
+    case FailureReport::Kind::kOtherEncapsulation:
+      return Cause::kEncapsulationDiffers;
     case FailureReport::Kind::kNoDepth:
       return Cause::kNoReadDepth;
     case FailureReport::Kind::kRefusal:

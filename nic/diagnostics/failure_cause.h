@@ -45,6 +45,7 @@ enum class FailureCause : std::uint8_t {
   kWindowNotBound,
   kStrayRequest,
   kTranslatedAddress,
+  kEncapsulationDiffers,
   kNoReadDepth,
   // A connection is not made:
   kNoListener,

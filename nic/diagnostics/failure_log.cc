@@ -44,6 +44,14 @@ void FailureLog::add_translated(transport::QpNumber to, const Gid& peer, const G
   add_unwanted(report);
 }
 
+void FailureLog::add_otherwise_encapsulated(transport::QpNumber to, const Gid& peer,
+                                            transport::wire::Encapsulation came_as, Time now) {
+  FailureReport report{.kind = FailureReport::Kind::kOtherEncapsulation, .at = now, .came_as = came_as};
+  report.qp.number = to;
+  report.qp.peer = peer;
+  add_unwanted(report);
+}
+
 void FailureLog::add_unwanted(const FailureReport& report) {
   if (last_unwanted_ && report.at - *last_unwanted_ < std::chrono::seconds(1)) return;
   last_unwanted_ = report.at;

@@ -14,6 +14,7 @@
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
+#include "transport/wire/encapsulation.h"
 
 namespace urnic::nic {
 
@@ -39,6 +40,9 @@ class FailureLog {
   /// 0. As above, one is reported each second.
   void add_translated(transport::QpNumber to, const transport::wire::Gid& peer,
                       const transport::wire::Gid& seen_as, transport::Time now);
+  /// What that peer sends to that queue pair comes so, and the queue pair sends otherwise. As above.
+  void add_otherwise_encapsulated(transport::QpNumber to, const transport::wire::Gid& peer,
+                                  transport::wire::Encapsulation came_as, transport::Time now);
 
   /// The oldest, or nothing.
   std::optional<FailureReport> take();

@@ -17,6 +17,7 @@
 #include "transport/observer.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
+#include "transport/wire/encapsulation.h"
 #include "transport/work_request.h"
 
 namespace urnic::nic {
@@ -26,7 +27,10 @@ struct FailureReport {
     kCompletion,  ///< a work request failed
     kRefusal,     ///< a request of the peer's was refused; our program gets no completion
     kStray,       ///< a host sends to a queue pair that is not here
-    kTranslated,  ///< packets for a queue pair, or a connection request, come from another address than the sender's
+    /// Packets for a queue pair, or a connection request, come from another address than the sender's.
+    kTranslated,
+    /// The peer's packets come as RoCE v1 to a queue pair of RoCE v2, or the other way round.
+    kOtherEncapsulation,
     kConnection,      ///< one of rdma_cm was not made; see `connection`
     kReceiveMissing,  ///< nothing has failed here: the peer was told to wait for a receive
     kDropped,         ///< nothing has failed here: a message of an unreliable service found no receive
@@ -35,8 +39,9 @@ struct FailureReport {
 
   Kind kind = Kind::kCompletion;
   transport::Time at{};
-  QueuePairSnapshot
-      qp{};  ///< before the failure changed its state; of kStray and kTranslated the number sent to, and the peer
+  /// Before the failure changed its state. Of what is about packets that came (kStray, kTranslated,
+  /// kOtherEncapsulation) the number sent to, and the peer.
+  QueuePairSnapshot qp{};
   std::uint64_t other_failures = 0;  ///< that there was no room for since the last report
 
   // --- kCompletion ---
@@ -66,7 +71,8 @@ struct FailureReport {
 
   QpHistory history{};
 
-  transport::wire::Gid seen_as{};  ///< the address in place of the peer's, of kTranslated
+  transport::wire::Gid seen_as{};            ///< the address in place of the peer's, of kTranslated
+  transport::wire::Encapsulation came_as{};  ///< of kOtherEncapsulation
 
   std::optional<rdma_cm::ConnectionFailure> connection{};
 };

@@ -131,6 +131,10 @@ std::string what_was_translated(const FailureReport& report) {
                      seen_as);
 }
 
+std::string_view encapsulation_text(transport::wire::Encapsulation encapsulation) {
+  return encapsulation == transport::wire::Encapsulation::kRoceV1 ? "RoCE v1" : "RoCE v2";
+}
+
 std::string what_failed(const FailureReport& report) {
   const QueuePairSnapshot& qp = report.qp;
   if (report.kind == FailureReport::Kind::kConnection) return what_connection_failed(*report.connection);
@@ -139,6 +143,10 @@ std::string what_failed(const FailureReport& report) {
                        to_integer(qp.number));
   }
   if (report.kind == FailureReport::Kind::kTranslated) return what_was_translated(report);
+  if (report.kind == FailureReport::Kind::kOtherEncapsulation) {
+    return fmt::format("packets of {} for QP 0x{:06x} come as {}, and are dropped", address_text(qp.peer),
+                       to_integer(qp.number), encapsulation_text(report.came_as));
+  }
   const std::string who =
       fmt::format("QP 0x{:06x} ({}{})", to_integer(qp.number), name_of(qp.type), peer_text(qp));
   if (report.kind == FailureReport::Kind::kRefusal) {
@@ -295,6 +303,9 @@ std::string why(const FailureReport& report, FailureCause cause) {
     const bool is_request = report.qp.number == transport::QpNumber{};
     return is_request ? "the request names the address that it was sent from, and that was changed on the way"
                       : fmt::format("its peer's address is {}", address_text(report.qp.peer));
+  }
+  if (report.kind == FailureReport::Kind::kOtherEncapsulation) {
+    return "the queue pair sends the other one: the source GID indices of both ends are of different types";
   }
   if (report.kind == FailureReport::Kind::kNoDepth) {
     return "0 counts as 1 here, as mlx5 is reported to take it";

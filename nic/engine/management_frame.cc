@@ -20,7 +20,7 @@ std::size_t write_management_frame(const cm::OutgoingMad& mad, const LinkSource&
                           .hop_limit = to.hop_limit,
                           .traffic_class = to.traffic_class,
                           .service_level = to.service_level},
-                         to.source, from, kManagementQp, kManagementQp);
+                         {.gid = to.source}, from, kManagementQp, kManagementQp);
   path.use_source_port(datagram_source_port(kManagementQp));
   const Packet packet{
       .bth = {.opcode = transport::wire::Opcode::kUdSendOnly, .destination_qp = kManagementQp, .psn = psn},

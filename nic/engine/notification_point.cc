@@ -38,7 +38,7 @@ std::size_t NotificationPoint::write(QueuePair& qp, const transport::wire::Mac& 
       .traffic_class = static_cast<std::uint8_t>(parameters.cnp_dscp << 2 | kEct0),
       .service_level = static_cast<std::uint8_t>(parameters.cnp_802p_prio),
   };
-  Path path = Path::make(address, qp.path().source(), config_.link_source(), qp.number(), peer);
+  Path path = Path::make(address, qp.path().source_entry(), config_.link_source(), qp.number(), peer);
   path.take_identification_of(qp.path());
   const Packet packet{
       .bth = {

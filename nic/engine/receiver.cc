@@ -3,6 +3,7 @@
 #include "nic/engine/receiver.h"
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "nic/cm/message.h"
@@ -11,6 +12,7 @@
 #include "nic/queues/queue_pair.h"
 #include "nic/raw/raw_packet_endpoint.h"
 #include "transport/qp_state.h"
+#include "transport/wire/encapsulation.h"
 #include "transport/wire/icrc.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
@@ -21,6 +23,7 @@ namespace urnic::nic {
 using transport::Counter;
 using transport::QpNumber;
 using transport::Time;
+using transport::wire::Encapsulation;
 using transport::wire::Frame;
 using transport::wire::Gid;
 using transport::wire::Mac;
@@ -36,18 +39,23 @@ bool is_our_partition(std::uint16_t pkey) {
   return (pkey & kKeyMask) == kKeyMask;
 }
 
-/// ECN "congestion experienced" (RFC 3168): the low two bits are both set.
+/// ECN "congestion experienced" (RFC 3168): the low two bits are both set. It is about IP: no switch looks
+/// for it in a GRH.
 bool is_congestion_marked(const Frame& frame) {
+  if (frame.encapsulation == Encapsulation::kRoceV1) return false;
   const auto* const ipv4 = std::get_if<transport::wire::Ipv4>(&frame.ip);
   const std::uint8_t traffic_class =
       ipv4 != nullptr ? ipv4->tos : std::get<transport::wire::Ipv6>(frame.ip).traffic_class;
   return (traffic_class & 3u) == 3u;
 }
 
-/// From the queue pair's peer to the queue pair's address (fact 12); datagrams may come from any.
-bool is_from_peer(const QueuePair& qp, const Frame& frame) {
-  if (!is_connected(qp.attributes().type)) return true;
-  return frame.source_gid() == qp.path().destination() && frame.destination_gid() == qp.path().source();
+/// Why a frame does not come from the queue pair's peer to the queue pair's address (fact 12), or not in the
+/// way in which the queue pair sends; nothing if it does. Datagrams may come from any, and both ways.
+std::optional<DeviceCounter> objection(const QueuePair& qp, const Frame& frame) {
+  if (!is_connected(qp.attributes().type)) return std::nullopt;
+  if (!qp.path().joins_ends_of(frame)) return DeviceCounter::kWrongPeer;
+  if (frame.encapsulation != qp.path().encapsulation()) return DeviceCounter::kWrongEncapsulation;
+  return std::nullopt;
 }
 
 /// Whose receive a frame takes that a flow rule gives to `qp`: its own, or a work queue's.
@@ -84,10 +92,11 @@ void Receiver::on_frame(const ReceivedFrame& received, Time now) {
   frame.has_icrc = received.has_icrc();
   Packet packet;
   if (const auto error = packet.read(frame.ib)) return drop_or_default_rule(bytes, now, *error);
-  if (frame.encapsulation == transport::wire::Encapsulation::kRoceV1) {
+  // To a NIC without such addresses it is an EtherType that it does not know.
+  if (frame.encapsulation == Encapsulation::kRoceV1 && !deps_.gids.has_roce_v1()) {
     return drop_or_default_rule(bytes, now, ParseError::kNotIp);
   }
-  // In front of UDP; IPv4 options, if any, are not part of it.
+  // In front of UDP, or the GRH; IPv4 options, if any, are not part of it.
   packet.network_header = frame.outer_headers.first(frame.is_ipv4() ? transport::wire::Ipv4::kMinBytes
                                                                     : transport::wire::Ipv6::kBytes);
   if (is_ethernet && !is_on_vlan(frame.ethernet, deps_.config.vlan)) {
@@ -99,8 +108,7 @@ void Receiver::on_frame(const ReceivedFrame& received, Time now) {
   if (is_ethernet && frame.ethernet.destination != expected_mac) {
     return drop_or_default_rule(bytes, now, DeviceCounter::kWrongMac);
   }
-  const bool is_ours =
-      is_for_group ? deps_.groups.contains(destination) : deps_.gids.index_of(destination).has_value();
+  const bool is_ours = is_for_group ? deps_.groups.contains(destination) : deps_.gids.contains(destination);
   if (!is_ours) return drop_or_default_rule(bytes, now, DeviceCounter::kWrongAddress);
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
@@ -171,18 +179,23 @@ void Receiver::on_packet(const Packet& packet, const Frame& frame, Time now) {
     return on_congestion_notification(*qp, packet, frame, now);
   }
   if (!is_for(*qp, packet)) return;
-  if (!is_from_peer(*qp, frame)) {
+  if (const auto reason = objection(*qp, frame)) {
     if (deps_.failures != nullptr) explain_wrong_peer(*qp, frame, now);
-    return drop(DeviceCounter::kWrongPeer);
+    return drop(*reason);
   }
   if (!is_intact(frame)) return;
   if (is_connected(qp->attributes().type)) learn_peer(*qp, frame.ethernet.source, now);
   deliver(*qp, packet, frame, now);
 }
 
-/// The peer may have another address than it has told, or a translator has changed it.
+/// The peer may have another address than it has told, or a translator has changed it; or it has chosen the
+/// same address with the other encapsulation.
 void Receiver::explain_wrong_peer(const QueuePair& qp, const Frame& frame, Time now) {
   if (frame.destination_gid() != qp.path().source()) return;
+  if (qp.path().joins_ends_of(frame)) {
+    return deps_.failures->add_otherwise_encapsulated(qp.number(), qp.path().destination(),
+                                                      frame.encapsulation, now);
+  }
   deps_.failures->add_translated(qp.number(), qp.path().destination(), frame.source_gid(), now);
 }
 
@@ -199,7 +212,7 @@ void Receiver::explain_damaged_request(const Packet& packet, const Frame& frame,
 /// A CNP for a queue pair in whatever state, as one may come late. Datagrams are sent without a controller.
 void Receiver::on_congestion_notification(QueuePair& qp, const Packet& packet, const Frame& frame, Time now) {
   if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
-  if (!is_from_peer(qp, frame)) return drop(DeviceCounter::kWrongPeer);
+  if (const auto reason = objection(qp, frame)) return drop(*reason);
   if (!is_intact(frame)) return;
   const bool is_obeyed = qp.endpoint().on_congestion_notification(now);
   deps_.drops.add(is_obeyed ? DeviceCounter::kCnpHandled : DeviceCounter::kCnpIgnored);
@@ -231,7 +244,7 @@ bool Receiver::is_for(const QueuePair& qp, const Packet& packet) {
 void Receiver::on_packet_for_group(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp != kMulticastQp) return drop(DeviceCounter::kUnknownQp);
   if (!is_intact(frame)) return;
-  const bool is_ours = deps_.gids.index_of(frame.source_gid()).has_value();
+  const bool is_ours = deps_.gids.contains(frame.source_gid());
   deps_.groups.for_each(frame.destination_gid(), [&](QueuePair& qp) {
     const bool is_own = is_ours && packet.deth.source_qp == qp.number();
     if (is_own && !qp.attributes().hears_itself) return;
@@ -255,12 +268,13 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
 void Receiver::on_packet_without_qp(const Packet& packet, const Frame& frame, Time now) {
   if (packet.bth.destination_qp == kManagementQp) {
     if (!is_our_partition(packet.bth.pkey)) return drop(DeviceCounter::kBadPkey);
+    // Connection managers talk, and connect, by RoCE v2.
+    if (frame.encapsulation != Encapsulation::kRoceV2) return drop(DeviceCounter::kWrongEncapsulation);
     if (is_intact(frame)) return deps_.gsi.on_packet(packet, frame, now);
     if (deps_.failures != nullptr) explain_damaged_request(packet, frame, now);
     return;
   }
-  const bool is_repeat = is_our_partition(packet.bth.pkey) &&
-                         deps_.time_wait.is_repeat(packet, frame.source_gid(), frame.destination_gid(), now);
+  const bool is_repeat = is_our_partition(packet.bth.pkey) && deps_.time_wait.is_repeat(packet, frame, now);
   if (!is_intact(frame)) return;
   if (!is_repeat) {
     const bool is_stray = deps_.failures != nullptr && packet.info->is_request;

@@ -11,7 +11,7 @@ namespace urnic::nic {
 using transport::QpNumber;
 using transport::Time;
 using transport::to_integer;
-using transport::wire::Gid;
+using transport::wire::Frame;
 using transport::wire::Operation;
 using transport::wire::Packet;
 
@@ -25,11 +25,12 @@ void TimeWait::add(const DestroyedQp& destroyed, Time now) {
   order_.push_back({.number = destroyed.number, .until = now + kLifetime});
 }
 
-bool TimeWait::is_repeat(const Packet& packet, const Gid& source, const Gid& destination, Time now) const {
+bool TimeWait::is_repeat(const Packet& packet, const Frame& frame, Time now) const {
   const auto found = entries_.find(to_integer(packet.bth.destination_qp));
   if (found == entries_.end() || found->second.until <= now) return false;
   const DestroyedQp& destroyed = found->second.destroyed;
-  if (destroyed.path.destination() != source || destroyed.path.source() != destination) return false;
+  const Path& path = destroyed.path;
+  if (!path.joins_ends_of(frame) || frame.encapsulation != path.encapsulation()) return false;
 
   const Operation operation = packet.info->operation;
   const bool can_be_acknowledged = operation == Operation::kSend || operation == Operation::kWrite;

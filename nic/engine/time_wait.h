@@ -45,10 +45,10 @@ class TimeWait {
 
   void add(const DestroyedQp& destroyed, transport::Time now);
 
-  /// Whether `packet`, which came from `source` to `destination`, is a request that the destroyed queue pair
+  /// Whether `packet`, which came in `frame`, is a request that the destroyed queue pair
   /// packet.bth.destination_qp had executed and that can be acknowledged again: then acknowledge() it.
-  bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Gid& source,
-                 const transport::wire::Gid& destination, transport::Time now) const;
+  bool is_repeat(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
+                 transport::Time now) const;
 
   /// The way to the peer of that queue pair, which is_repeat() was asked about.
   const Path& path_of(transport::QpNumber number) const {

@@ -36,7 +36,8 @@ bool is_reported(const Gid& group) {
 
 MulticastReports::MulticastReports(const DeviceConfig& config, const GidTable& gids)
     : own_(config.link_source()),
-      sources_{gids.at(1).value_or(Gid::from_ipv4({})), gids.at(0).value_or(Gid{})},
+      sources_{gids.address_at(GidTable::kIpv4).value_or(Gid::from_ipv4({})),
+               gids.address_at(GidTable::kLinkLocal).value_or(Gid{})},
       random_(config.seed ^ kReportStream) {}
 
 // --- Members ---

@@ -85,7 +85,7 @@ NeighborCache::Lookup NeighborCache::resolve(const Gid& destination, Time now) {
   if (entry == nullptr) {
     if (is_own(destination)) return {.state = State::kReachable, .mac = own_.mac};
     if (is_group(destination)) return {.state = State::kReachable, .mac = group_mac(destination)};
-    const bool can_ask = !destination.is_ipv4_mapped() || gids_.at(1).has_value();
+    const bool can_ask = !destination.is_ipv4_mapped() || gids_.address_at(GidTable::kIpv4).has_value();
     if (!is_station(destination) || !can_ask) return {.state = State::kFailed, .mac = {}};
     entry = table_.add(destination);
     if (entry == nullptr) {
@@ -333,15 +333,15 @@ std::size_t NeighborCache::poll_transmit(std::span<std::byte> frame, Time now) {
 
 /// The address of ours to ask with. resolve() has seen to it that there is one.
 Gid NeighborCache::source_for(const Gid& target) const {
-  const Gid link_local = *gids_.at(0);
-  if (target.is_ipv4_mapped()) return *gids_.at(1);
-  return target.is_link_local() ? link_local : gids_.at(2).value_or(link_local);
+  const Gid link_local = *gids_.address_at(GidTable::kLinkLocal);
+  if (target.is_ipv4_mapped()) return *gids_.address_at(GidTable::kIpv4);
+  return target.is_link_local() ? link_local : gids_.address_at(GidTable::kIpv6).value_or(link_local);
 }
 
 std::size_t NeighborCache::poll_announcement(std::span<std::byte> frame, Time now) {
   if (announcement_round_ == kAnnouncementDelays.size() || now < announcement_time_) return 0;
-  while (announcement_gid_ < GidTable::kEntries) {
-    if (const auto own = gids_.at(announcement_gid_++)) return write_announcement(own_, *own, frame);
+  while (announcement_gid_ < gids_.address_count()) {
+    if (const auto own = gids_.address_at(announcement_gid_++)) return write_announcement(own_, *own, frame);
   }
   announcement_gid_ = 0;
   if (++announcement_round_ < kAnnouncementDelays.size()) {

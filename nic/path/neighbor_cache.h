@@ -141,7 +141,7 @@ class NeighborCache {
   void on_advertisement(const transport::wire::NeighborMessage& message);
   void queue_reply(const Reply& reply);
 
-  bool is_own(const transport::wire::Gid& gid) const { return gids_.index_of(gid).has_value(); }
+  bool is_own(const transport::wire::Gid& gid) const { return gids_.contains(gid); }
   void confirm(Neighbor& entry, const transport::wire::Mac& mac);
   void start_asking(Neighbor& entry, transport::Time now);
   void stop_asking(Neighbor& entry);

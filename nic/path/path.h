@@ -14,6 +14,9 @@
 #include "transport/result.h"
 #include "transport/types.h"
 #include "transport/wire/address.h"
+#include "transport/wire/encapsulation.h"
+#include "transport/wire/frame.h"
+#include "transport/wire/tail_crc.h"
 #include "transport/written_packet.h"
 
 namespace urnic::nic {
@@ -25,7 +28,7 @@ struct AddressVector {
   std::uint8_t hop_limit = 64;
   std::uint8_t traffic_class = 0;
   std::uint8_t service_level = 0;
-  std::uint32_t flow_label = 0;  ///< 20 bits; chooses the UDP source port (fact 6)
+  std::uint32_t flow_label = 0;  ///< 20 bits; chooses the UDP source port (fact 6), or stands in the GRH
 };
 
 /// Whether this port can send there: EINVAL for a destination of zero, a source index that is not in use, or
@@ -40,26 +43,34 @@ class Path {
 
   Path() = default;  ///< leads nowhere: header_bytes() is 0
 
-  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6). On a VLAN the service level
-  /// is the priority in the tag. Where `from` is on a medium that carries IP packets, frames begin with the
-  /// IP header.
-  static Path make(const AddressVector& to, const transport::wire::Gid& source, const LinkSource& from,
+  /// `source` must be of the destination's kind (both IPv4-mapped or both IPv6), and says how packets are
+  /// encapsulated. On a VLAN the service level is the priority in the tag. Where `from` is on a medium that
+  /// carries IP packets, there is RoCE v2 alone, and frames begin with the IP header.
+  static Path make(const AddressVector& to, const GidEntry& source, const LinkSource& from,
                    transport::QpNumber local_qp, transport::QpNumber remote_qp);
 
-  const transport::wire::Gid& source() const { return source_; }
+  const GidEntry& source_entry() const { return source_; }
+  const transport::wire::Gid& source() const { return source_.gid; }
   const transport::wire::Gid& destination() const { return destination_; }
+  transport::wire::Encapsulation encapsulation() const { return source_.encapsulation; }
 
-  /// Ethernet, if any, + IP + UDP: where in a frame the packet (BTH) begins.
+  /// Whether a frame came from the path's destination to its source (fact 12), however it is encapsulated.
+  bool joins_ends_of(const transport::wire::Frame& frame) const {
+    return frame.source_gid() == destination_ && frame.destination_gid() == source_.gid;
+  }
+
+  /// Ethernet, if any, + IP + UDP, or GRH: where in a frame the packet (BTH) begins.
   std::size_t header_bytes() const { return header_bytes_; }
 
-  /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another.
+  /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another. RoCE
+  /// v1 has no ports.
   void use_source_port(std::uint16_t port);
   /// Where the peer is another NIC that shares this host's addresses: which one (nic/path/station.h). The
   /// host's network does not know of it.
   const std::optional<transport::wire::Mac>& local_station() const { return local_station_; }
   void set_local_station(const std::optional<transport::wire::Mac>& station) { local_station_ = station; }
 
-  /// Whether the flow label chose the UDP source port (fact 6).
+  /// Whether the destination has a flow label, which then chose the UDP source port (fact 6).
   bool has_flow_label() const { return has_flow_label_; }
 
   /// The next packet gets the IPv4 identification that the next one of `other` would have; `other` goes on
@@ -76,19 +87,26 @@ class Path {
                                        const transport::wire::Mac& peer_mac);
 
  private:
-  bool is_ipv4() const;
+  /// What stands between Ethernet and the packet.
+  enum class Outer : std::uint8_t { kIpv4AndUdp, kIpv6AndUdp, kGrh };
+
+  template <std::size_t kBytes>
+  void copy_first(std::span<std::byte> frame) const;
   void copy_headers(std::span<std::byte> frame, const transport::wire::Mac& peer_mac) const;
   void write_headers(std::span<std::byte> frame, std::size_t packet_bytes,
                      const transport::wire::Mac& peer_mac);
+  std::uint32_t icrc_of(std::span<const std::byte> outer_headers, std::span<const std::byte> packet,
+                        const transport::wire::TailCrc& tail) const;
 
   std::array<std::byte, 66> headers_{};
   std::size_t header_bytes_ = 0;
   std::size_t ip_at_ = 0;  // 0: there is no Ethernet header
-  transport::wire::Gid source_{};
+  GidEntry source_{};
   transport::wire::Gid destination_{};
   std::optional<transport::wire::Mac> local_station_;
   std::uint16_t next_ip_id_ = 0;
   bool has_flow_label_ = false;
+  Outer outer_{};
 };
 
 /// The UDP source port of a datagram queue pair whose address handle has no flow label (fact 7).

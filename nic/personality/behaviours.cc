@@ -121,6 +121,12 @@ constexpr Row kBehaviourRows[] = {
                         {own(LongWrite::kNothing), measured(LongWrite::kWholePackets, kFaults5),
                          measured(LongWrite::kWholePackets, kFaults6), unknown(),
                          read(LongWrite::kNothing, kRxeDriver), as(Column::kConnectX6)}),
+
+    // Addresses.
+    row<&P::gid_entries>("gid-table", "the GID table has",
+                         {own(GidEntries::kRoceV2), read(GidEntries::kPairs, kGidManagement),
+                          measured(GidEntries::kPairs, kPrint6), read(GidEntries::kRoceV2, kIrdmaDriver),
+                          read(GidEntries::kRoceV2, kRxeDriver), own(GidEntries::kScattered)}),
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ struct DeviceLimits {
   static constexpr std::uint32_t kMaxIndirectionTables = 4096;
   static constexpr std::uint32_t kMaxIndirectionTableSize = 2048;  ///< places for work queues
   static constexpr std::uint32_t kMaxReadsInFlight = 128;          ///< per QP, each way; as rdma_rxe has
+  static constexpr std::uint32_t kGidEntries = 64;  ///< of the GID table, unless a personality says another
+  static constexpr std::uint32_t kMaxGidEntries = 255;  ///< an address vector has 8 bits for the index
   /// An answer to a request takes at most 4.096 us * 2^12 (17 ms): a NIC thread asleep wakes within 1 ms, and
   /// a core that is shared may be away for a few more. Connection managers add it to their ACK timeouts.
   static constexpr std::uint8_t kAckDelayCode = 12;

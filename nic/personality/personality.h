@@ -76,6 +76,13 @@ enum class LongSend : std::uint8_t {
 /// What is written by a WRITE that runs over the end of a region.
 enum class LongWrite : std::uint8_t { kNothing, kWholePackets };
 
+/// Which entries the GID table has for each address, and at which indices (nic/path/gid_table.h).
+enum class GidEntries : std::uint8_t {
+  kRoceV2,     ///< one of RoCE v2 for each
+  kPairs,      ///< one of RoCE v1, and then one of RoCE v2
+  kScattered,  ///< one of RoCE v2, where no other NIC has it
+};
+
 /// Whether the device has something.
 enum class Offer : std::uint8_t { kYes, kNo };
 
@@ -109,6 +116,8 @@ struct Personality {
   LongSend long_send{};
   LongWrite long_write{};
 
+  GidEntries gid_entries{};
+
   // Device attributes, by the names of ibv_device_attr, and of ibv_port_attr at the end.
   std::uint64_t max_mr_size = 0;
   std::uint64_t page_size_cap = 0;
@@ -137,6 +146,7 @@ struct Personality {
   std::uint64_t max_cq_count = 0;
   std::uint64_t max_cq_period = 0;
   std::uint64_t max_msg_sz = 0;
+  std::uint64_t gid_tbl_len = 0;
   std::uint64_t lid = 0;
 };
 

@@ -14,7 +14,7 @@ constexpr NotImitated kNotImitated[] = {
     {"identity", "names, vendor_id, vendor_part_id and fw_ver stay urnic's: UCX and NCCL would open mlx5dv"},
     {"capability-flags", "device_cap_flags, and the operations that can use on-demand paging"},
     {"clock", "the rate of hca_core_clock"},
-    {"gid-table", "pairs of RoCE v1 and v2 on ConnectX; RoCE v1 on the wire; how many entries there are"},
+    {"moving-gids", "a ConnectX may have an address at another index after its link was down"},
     {"virtual-lanes", "max_vl_num, which ConnectX leaves at 0"},
     {"members-of-all-groups", "max_total_mcast_qp_attach, since urnic counts members of groups"},
     {"counters-and-files", "the names of counters, hw_counters/ and board_id of each driver"},

@@ -168,6 +168,18 @@ std::string_view words_of(LongWrite write) {
   return "";
 }
 
+std::string_view words_of(GidEntries entries) {
+  switch (entries) {
+    case GidEntries::kRoceV2:
+      return "RoCE v2: 0 link-local, 1 the first IPv4 address";
+    case GidEntries::kPairs:
+      return "pairs of RoCE v1 and v2: 0 and 1 link-local, 2 and 3 the first IPv4 address";
+    case GidEntries::kScattered:
+      return "RoCE v2, from index 4 on, with empty entries between: no NIC has them so";
+  }
+  return "";
+}
+
 std::string_view words_of(Offer offer) {
   switch (offer) {
     case Offer::kYes:

@@ -336,12 +336,12 @@ void QueuePair::set_address_vector(const AddressVector& address, transport::QpNu
   constexpr std::uint8_t kEct0 = 2;
   const bool has_ecn = (marked.traffic_class & kEcnBits) != 0;
   if (engine_.config().congestion.needs_marks() && !has_ecn) marked.traffic_class |= kEct0;
-  path_ = Path::make(marked, engine_.gids().at(address.source_gid_index).value_or(path_.source()),
+  path_ = Path::make(marked, engine_.gids().entry_at(address.source_gid_index).value_or(path_.source_entry()),
                      engine_.config().link_source(), number_, remote_qp);
   peer_mac_ = {};
   // Whichever of the host's addresses it is, another one than ours as well.
   const bool is_on_this_host =
-      engine_.config().medium == Medium::kIp && engine_.gids().index_of(address.destination).has_value();
+      engine_.config().medium == Medium::kIp && engine_.gids().contains(address.destination);
   if (is_on_this_host) path_.set_local_station(station_of(remote_qp));
   engine_.take_only_from(number_, path_.local_station());
 }

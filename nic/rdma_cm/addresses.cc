@@ -21,13 +21,11 @@ namespace {
 
 /// IBV_RATE_10_GBPS, as our port says of itself.
 constexpr std::uint8_t kRate = 3;
-constexpr std::size_t kIpv4GidIndex = 1;
-constexpr std::size_t kIpv6GidIndex = 2;
 
 Error not_ours(const SocketAddress& address, const GidTable& gids) {
   std::string own;
-  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
-    const auto gid = gids.at(i);
+  for (std::size_t i = 0; i < gids.address_count(); ++i) {
+    const auto gid = gids.address_at(i);
     if (!gid) continue;
     if (!own.empty()) own += ", ";
     own += gid->is_ipv4_mapped() ? to_string(gid->ipv4()) : to_string(*gid);
@@ -50,7 +48,7 @@ std::uint32_t scope_towards(const Id& id, const SocketAddress& peer) {
 Result<void, Error> RdmaCm::check_own(const SocketAddress& address) const {
   if (address.is_any()) return success();
   bool is_on_interface = false;
-  for (std::size_t i = 0; i < GidTable::kEntries; ++i) {
+  for (std::size_t i = 0; i < gids_.size(); ++i) {
     const unsigned interface = gids_.interface_index_at(i);
     is_on_interface |= interface != 0;
     const bool is_there = !address.address.is_link_local() || interface == 0 || interface == address.scope_id;
@@ -69,18 +67,18 @@ Result<void, Error> RdmaCm::check_own(const SocketAddress& address) const {
 /// The address by which others know this NIC, in the form of `like`, IPv4 or IPv6.
 std::optional<SocketAddress> RdmaCm::own_address(const SocketAddress& like) const {
   const bool is_ipv4 = like.is_ipv4();
-  auto gid = gids_.at(is_ipv4 ? kIpv4GidIndex : kIpv6GidIndex);
-  if (!gid && !is_ipv4) gid = gids_.at(0);  // the link-local one
+  auto gid = gids_.address_at(is_ipv4 ? GidTable::kIpv4 : GidTable::kIpv6);
+  if (!gid && !is_ipv4) gid = gids_.address_at(GidTable::kLinkLocal);
   // Where there is none a host's NIC has an IPv4 address at its place.
   if (!gid || gid->is_ipv4_mapped() != is_ipv4) return std::nullopt;
   return SocketAddress{.family = like.family, .address = *gid};
 }
 
 RdmaCm::Nearness RdmaCm::nearness_of(const SocketAddress& address) const {
-  if (gids_.index_of(address.address)) return Nearness::kOwn;
+  if (gids_.contains(address.address)) return Nearness::kOwn;
   if (routes_) {
     const auto route = routes_({.destination = address.address, .scope = address.scope_id});
-    return route && gids_.index_of(route.value().source) ? Nearness::kOnNetwork : Nearness::kElsewhere;
+    return route && gids_.contains(route.value().source) ? Nearness::kOnNetwork : Nearness::kElsewhere;
   }
   return is_on_own_segment(config_, address.address) ? Nearness::kOnNetwork : Nearness::kElsewhere;
 }
@@ -101,7 +99,7 @@ Result<SocketAddress, ConnectionFailure> RdmaCm::source_towards(const Id& id,
       return ConnectionFailure{.kind = ConnectionFailure::Kind::kNoRoute, .code = route.error().code};
     }
     // It may be one that the host has got since the NIC looked, or that this NIC was not to have.
-    const bool is_chosen = !id.is_on_device && gids_.index_of(route.value().source);
+    const bool is_chosen = !id.is_on_device && gids_.contains(route.value().source);
     if (is_chosen) return SocketAddress{.family = peer.family, .address = route.value().source};
   }
   if (!own) return no_address;
@@ -248,7 +246,7 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
     id.local.family = destination.family;
     id.local.address = own.value().address;
     // A link-local peer is reached from the link-local address.
-    const auto link_local = gids_.at(0);
+    const auto link_local = gids_.address_at(GidTable::kLinkLocal);
     if (!routes_ && id.peer.address.is_link_local() && link_local) id.local.address = *link_local;
     id.is_on_device = true;
   }
@@ -257,7 +255,7 @@ Step RdmaCm::resolve_address(EventChannel& channel, IdNumber number, const Socke
   // The peer may have come since an earlier attempt. Linux's rdma_cm lets an old failure be no answer,
   // either: drivers/infiniband/core/addr.c, dst_fetch_ha().
   neighbors_.ask_anew(id.peer.address, now);
-  if (!gids_.index_of(id.peer.address)) {
+  if (!gids_.contains(id.peer.address)) {
     probes_.ask(
         {.destination = id.peer.address, .scope = scope_towards(id, id.peer), .source = id.local.address},
         now);

@@ -39,7 +39,7 @@ End::End(QpNumber own, QpNumber peer)
                  .receiver = {.queue = &receive_queue_, .completions = this, .pd = kPd},
                  .events = *this,
                  .counters = counters_}),
-      path_(nic::Path::make({.destination = address_of(peer)}, address_of(own), {kMac}, own, peer)) {
+      path_(nic::Path::make({.destination = address_of(peer)}, {address_of(own)}, {kMac}, own, peer)) {
   region_.key = table_.add(region_).value();
   config_.local_qp = own;
   config_.remote_qp = peer;

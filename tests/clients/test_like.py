@@ -240,7 +240,7 @@ class Like(ClientTest):
         self.assertEqual(rows["connectx6"]["max_qp"]["value"], "131072")
         self.assertEqual(rows["connectx6"]["max_qp"]["granted"], "16384")
         self.assertEqual(rows["e810"]["ack-timers"]["standing"], "unknown")
-        self.assertIn("gid-table", {each["name"] for each in table["not_imitated"]})
+        self.assertIn("moving-gids", {each["name"] for each in table["not_imitated"]})
         everything = self.personalities().stdout
         column = self.personalities("e810").stdout
         for name in rows["e810"]:

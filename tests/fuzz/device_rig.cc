@@ -36,8 +36,19 @@ constexpr std::size_t kMaxFrameBytes = 4214;
 constexpr std::size_t kMostFramesPerRound = 512;
 constexpr int kMostRoundsPerStep = 16;
 
+/// The default one, with RoCE v1 in the GID table.
+const Personality& personality_of_hosts() {
+  static const Personality paired = []() {
+    Personality personality = personality_of(Column::kDefault);
+    personality.gid_entries = GidEntries::kPairs;
+    return personality;
+  }();
+  return paired;
+}
+
 DeviceConfig config_of_host(std::uint8_t number) {
   DeviceConfig config;
+  config.personality = &personality_of_hosts();
   config.mac = Mac{{2, 0, 0, 0, 0, number}};
   config.ipv4 = Ipv4Interface{.address = {{10, 9, 0, number}}};
   config.ipv6 = Ipv6Interface{.address = {{0xfd, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number}}};
@@ -179,21 +190,24 @@ std::unique_ptr<QueuePair> DeviceRig::make_queue_pair(const QueuePairKind& kind)
 }
 
 void DeviceRig::add_connection(const QueuePairKind& kind) {
-  Gid peer = *device_->gids().at(kind.gid_index);
+  const Gid own = *device_->gids().address_at(kind.address);
+  Gid peer = own;
   peer.octets.back() = 2;
-  Connection connection{.kind = kind,
-                        .qp = make_queue_pair(kind),
-                        .peer = {.destination = peer, .source_gid_index = kind.gid_index},
-                        .from_peer = {}};
+  Connection connection{
+      .kind = kind,
+      .qp = make_queue_pair(kind),
+      .peer = {.destination = peer, .source_gid_index = *device_->gids().index_of(own, kind.encapsulation)},
+      .from_peer = {}};
   lead_to(connection);
   connect(connection);
   queue_pairs_.push_back(std::move(connection));
 }
 
 void DeviceRig::lead_to(Connection& connection) {
-  connection.from_peer =
-      Path::make({.destination = *device_->gids().at(connection.kind.gid_index)}, connection.peer.destination,
-                 {config_of_host(2).mac}, kPeerQp, connection.qp->number());
+  const QueuePairKind& kind = connection.kind;
+  connection.from_peer = Path::make({.destination = *device_->gids().address_at(kind.address)},
+                                    {connection.peer.destination, kind.encapsulation},
+                                    {config_of_host(2).mac}, kPeerQp, connection.qp->number());
 }
 
 void DeviceRig::connect(Connection& connection) {
@@ -245,9 +259,9 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
   constexpr std::size_t kBthBytes = 12;
   Path path = queue_pairs_[qp_index].from_peer;
   if (to_group) {
-    Gid peer = *device_->gids().at(1);
+    Gid peer = *device_->gids().address_at(GidTable::kIpv4);
     peer.octets.back() = 2;
-    path = Path::make({.destination = group()}, peer, {config_of_host(2).mac}, kPeerQp, QpNumber{0xffffff});
+    path = Path::make({.destination = group()}, {peer}, {config_of_host(2).mac}, kPeerQp, QpNumber{0xffffff});
   }
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
   if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) return;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "nic/device/device.h"
+#include "nic/path/gid_table.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/path/path.h"
 #include "nic/queues/completion_queue.h"
@@ -23,6 +24,7 @@
 #include "nic/queues/xrc_domain.h"
 #include "tools/simulation/kernel/clock.h"
 #include "tools/simulation/kernel/frame.h"
+#include "transport/wire/encapsulation.h"
 #include "transport/work_request.h"
 
 namespace urnic::test {
@@ -44,14 +46,15 @@ struct FuzzWire {
 /// How a queue pair of the rig differs from the first.
 struct QueuePairKind {
   nic::QpType type = nic::QpType::kRc;
-  std::uint8_t gid_index = 1;
+  std::size_t address = nic::GidTable::kIpv4;  ///< its place in the GID table
+  transport::wire::Encapsulation encapsulation = transport::wire::Encapsulation::kRoceV2;
   bool shares_receives = false;
 };
 
-/// Queue pairs of all kinds in RTS, beginning with three of RC: two over IPv4, one over IPv6. One region that
-/// the peer may do everything to, under a second key too, with two windows to be bound to it; one that only
-/// we write to (receives, READs and what atomics found go there), one that no request may write to. Three
-/// shared receive queues, the second and third for XRC. Methods abort when a promise is broken:
+/// Queue pairs of all kinds in RTS, beginning with three of RC: over IPv4, by RoCE v1, over IPv6. One region
+/// that the peer may do everything to, under a second key too, with two windows to be bound to it; one that
+/// only we write to (receives, READs and what atomics found go there), one that no request may write to.
+/// Three shared receive queues, the second and third for XRC. Methods abort when a promise is broken:
 ///   - memory outside of the regions and in the third never changes;
 ///   - every frame sent is well formed, and a bounded number leaves per round;
 ///   - a work request completes once, or not at all when its queue pair is reset; a successful completion is
@@ -131,9 +134,10 @@ class DeviceRig {
       transport::Access::kRemoteWrite | transport::Access::kRemoteRead | transport::Access::kRemoteAtomic |
       transport::Access::kFlushGlobal;
 
+  static constexpr auto kRoceV1 = transport::wire::Encapsulation::kRoceV1;
   static constexpr std::array<QueuePairKind, kQueuePairs> kKinds{{{},
-                                                                  {},
-                                                                  {.gid_index = 2},
+                                                                  {.encapsulation = kRoceV1},
+                                                                  {.address = nic::GidTable::kIpv6},
                                                                   {.type = nic::QpType::kUc},
                                                                   {.type = nic::QpType::kUd},
                                                                   {.type = nic::QpType::kXrcInitiator},

@@ -46,6 +46,11 @@ bool has_net_device(const nic::GidTable& gids, std::size_t index) {
   return !gids.interface_at(index).empty();
 }
 
+/// As Linux has them (drivers/infiniband/core).
+const char* gid_type_text(transport::wire::Encapsulation encapsulation) {
+  return encapsulation == transport::wire::Encapsulation::kRoceV1 ? "IB/RoCE v1" : "RoCE v2";
+}
+
 std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
   if (name == "state") return "4: ACTIVE";
   if (name == "phys_state") return "5: LinkUp";
@@ -55,11 +60,14 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
   if (name == "lid" || name == "sm_lid") return "0x0";
   if (name == "lid_mask_count" || name == "sm_sl") return "0";
   if (name == "pkeys/0") return "0xffff";
-  if (const auto index = index_in("gids/", name); index && *index < nic::GidTable::kEntries) {
+  if (const auto index = index_in("gids/", name); index && *index < gids.size()) {
     const auto gid = gids.at(*index).value_or(transport::wire::Gid{});
     return in_groups(gid.octets.data(), gid.octets.size());
   }
-  if (const auto index = index_in("gid_attrs/types/", name); index && gids.at(*index)) return "RoCE v2";
+  if (const auto index = index_in("gid_attrs/types/", name)) {
+    const auto entry = gids.entry_at(*index);
+    return entry ? std::optional<std::string>(gid_type_text(entry->encapsulation)) : std::nullopt;
+  }
   if (const auto index = index_in("gid_attrs/ndevs/", name); index && has_net_device(gids, *index)) {
     return std::string(gids.interface_at(*index));
   }
@@ -89,7 +97,7 @@ std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
       "ports/1/state",    "ports/1/rate",   "ports/1/phys_state", "ports/1/link_layer",
       "ports/1/cap_mask", "ports/1/lid",    "ports/1/sm_lid",     "ports/1/lid_mask_count",
       "ports/1/sm_sl",    "ports/1/pkeys/0"};
-  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+  for (std::size_t index = 0; index < gids.size(); ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));
     if (has_net_device(gids, index)) names.push_back(fmt::format("ports/1/gid_attrs/ndevs/{}", index));

@@ -19,17 +19,21 @@
 namespace urnic::verbs_api {
 namespace {
 
-bool is_index(std::uint32_t port, std::int64_t index) {
-  return port == kPort && index >= 0 && index < static_cast<std::int64_t>(nic::GidTable::kEntries);
+using transport::wire::Encapsulation;
+
+bool is_index(const nic::GidTable& gids, std::uint32_t port, std::int64_t index) {
+  return port == kPort && index >= 0 && index < static_cast<std::int64_t>(gids.size());
 }
 
-/// Writes one entry of the caller's idea of its size.
-void write_entry(void* to, std::size_t size, const nic::GidTable& gids, std::uint32_t index) {
+/// Writes one entry of the caller's idea of its size. `found` is what the table has at that index.
+void write_entry(void* to, std::size_t size, const nic::GidTable& gids, std::uint32_t index,
+                 const nic::GidEntry& found) {
+  const bool is_v1 = found.encapsulation == Encapsulation::kRoceV1;
   const ibv_gid_entry entry{
-      .gid = to_ibv_gid(gids.at(index).value_or(transport::wire::Gid{})),
+      .gid = to_ibv_gid(found.gid),
       .gid_index = index,
       .port_num = kPort,
-      .gid_type = IBV_GID_TYPE_ROCE_V2,
+      .gid_type = is_v1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2,
       .ndev_ifindex = gids.interface_index_at(index),  // 0: the host has no interface for it
   };
   std::memset(to, 0, size);
@@ -42,10 +46,11 @@ int query_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, v
   const Context& owner = Context::of(context);
   if (owner.is_closed()) return refuse(owner.dead_error());
   if (flags != 0) return refuse(EOPNOTSUPP);
-  if (!is_index(port, index) || entry_size < sizeof(ibv_gid)) return refuse(EINVAL);
   const nic::GidTable& gids = owner.nic().gids();
-  if (!gids.at(index)) return refuse(ENODATA);
-  write_entry(entry, entry_size, gids, index);
+  if (!is_index(gids, port, index) || entry_size < sizeof(ibv_gid)) return refuse(EINVAL);
+  const auto found = gids.entry_at(index);
+  if (!found) return refuse(ENODATA);
+  write_entry(entry, entry_size, gids, index, *found);
   return 0;
 }
 
@@ -68,7 +73,7 @@ int ibv_query_gid(ibv_context* context, uint8_t port_num, int index, ibv_gid* gi
     return -1;
   }
   const Context& owner = Context::of(context);
-  if (owner.is_closed() || !is_index(port_num, index)) {
+  if (owner.is_closed() || !is_index(owner.nic().gids(), port_num, index)) {
     errno = owner.is_closed() ? owner.dead_error() : EINVAL;
     return -1;
   }
@@ -93,10 +98,11 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
   auto* const rows = reinterpret_cast<std::byte*>(entries);
   std::size_t count = 0;
   const GidTable& gids = owner.nic().gids();
-  for (std::uint32_t index = 0; index < GidTable::kEntries; ++index) {
-    if (!gids.at(index)) continue;
+  for (std::uint32_t index = 0; index < gids.size(); ++index) {
+    const auto found = gids.entry_at(index);
+    if (!found) continue;
     if (count == max_entries) return -refuse(EINVAL);
-    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, gids, index);
+    urnic::verbs_api::write_entry(rows + count * entry_size, entry_size, gids, index, *found);
     ++count;
   }
   return static_cast<ssize_t>(count);
@@ -106,7 +112,8 @@ int ibv_query_gid_type(ibv_context* context, uint8_t port_num, unsigned int inde
   ibv_gid_entry entry{};
   const int error = query_entry(context, port_num, index, &entry, 0, sizeof(entry));
   if (error != 0 && error != ENODATA) return -1;
-  *type = error == 0 ? IBV_GID_TYPE_SYSFS_ROCE_V2 : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
+  const bool is_v2 = error == 0 && entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+  *type = is_v2 ? IBV_GID_TYPE_SYSFS_ROCE_V2 : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
   return 0;
 }
 

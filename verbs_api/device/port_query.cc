@@ -33,7 +33,7 @@ ibv_port_attr port_attributes(const nic::Device& nic) {
   attributes.state = nic.has_link() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;  // a NIC without a peer is still a NIC
   attributes.max_mtu = to_ibv_mtu(nic.max_path_mtu());
   attributes.active_mtu = to_ibv_mtu(nic.usual_path_mtu());
-  attributes.gid_tbl_len = nic::GidTable::kEntries;
+  attributes.gid_tbl_len = static_cast<int>(nic.gids().size());
   attributes.port_cap_flags = kPortCapabilities;
   const nic::Personality& like = *nic.config().personality;
   attributes.max_msg_sz = static_cast<std::uint32_t>(like.max_msg_sz);

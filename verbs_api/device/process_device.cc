@@ -211,7 +211,7 @@ void ProcessDevice::show_host() const {
     std::filesystem::rename(made, file, code);
   };
   const nic::GidTable& gids = nic_->gids();
-  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+  for (std::size_t index = 0; index < gids.size(); ++index) {
     if (gids.at(index)) continue;
     std::error_code code;
     for (const char* const attribute : {"types", "ndevs"}) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "transport/wire/encapsulation.h"
 #include "transport/wire/ipv4.h"
 #include "transport/wire/ipv6.h"
 #include "verbs_api/abi/object_registry.h"
@@ -39,6 +40,7 @@ void Ah::end() {
 
 namespace {
 
+using transport::wire::Encapsulation;
 using transport::wire::Gid;
 
 /// The sender and the receiver of a packet, as its 40-byte header area tells.
@@ -47,10 +49,12 @@ struct Origin {
   Gid destination;
   std::uint8_t traffic_class = 0;
   std::uint32_t flow_label = 0;
+  Encapsulation encapsulation = Encapsulation::kRoceV2;
 };
 
 /// An IPv4 header stands in bytes 20..39 and is known by its checksum; otherwise all 40 bytes are an IPv6
-/// header (fact 42). The length fields in there are not ours to check: the payload is elsewhere.
+/// header (fact 42) or a GRH, whose next header names the BTH. The length fields in there are not ours to
+/// check: the payload is elsewhere.
 std::optional<Origin> origin_of(const ibv_grh& area) {
   using transport::wire::InternetChecksum;
   using transport::wire::Ipv4Address;
@@ -78,10 +82,12 @@ std::optional<Origin> origin_of(const ibv_grh& area) {
   constexpr std::uint8_t kVersion6 = 6;
   if (octet(bytes[0]) >> kVersionShift != kVersion6) return std::nullopt;
   const std::uint32_t first_word = be32toh(area.version_tclass_flow);
+  const bool is_roce_v1 = area.next_hdr == transport::to_integer(transport::wire::IpProtocol::kBth);
   return Origin{.source = to_gid(area.sgid),
                 .destination = to_gid(area.dgid),
                 .traffic_class = static_cast<std::uint8_t>(first_word >> 20),
-                .flow_label = first_word & 0xfffff};
+                .flow_label = first_word & 0xfffff,
+                .encapsulation = is_roce_v1 ? Encapsulation::kRoceV1 : Encapsulation::kRoceV2};
 }
 
 }  // namespace
@@ -145,7 +151,8 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port_num, ibv_wc* wc, ibv_
   }
   const auto origin = origin_of(*grh);
   if (!origin) return refuse(EBADMSG);
-  const auto own_index = Context::of(context).nic().gids().index_of(origin->destination);
+  const auto own_index =
+      Context::of(context).nic().gids().index_of(origin->destination, origin->encapsulation);
   if (!own_index) return refuse(EINVAL);
   *ah_attr = urnic::verbs_api::to_ah_attributes({.destination = origin->source,
                                                  .source_gid_index = *own_index,

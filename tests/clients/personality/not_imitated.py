@@ -9,7 +9,6 @@ NOT_IMITATED = {
     "identity": ("attr.vendor_id", "attr.vendor_part_id", "attr.fw_ver", "attr.name"),
     "capability-flags": ("attr.device_cap_flags", "attr_ex.odp_rc"),
     "clock": ("attr_ex.hca_core_clock",),
-    "gid-table": ("gid.types", "gid.pairs_have_one_address", "port.gid_tbl_len"),
     "virtual-lanes": ("port.max_vl_num",),
     "members-of-all-groups": ("attr.max_total_mcast_qp_attach",),
     "silence-after-deregistration": ("dereg.silence_us",),

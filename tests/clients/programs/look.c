@@ -502,7 +502,7 @@ static void look_at_timeout(int timeout, int retries) {
 }
 
 int main(int argc, char** argv) {
-  verbs_open(&nic, "urnic0", 1, kEntries, kBytes);
+  verbs_open(&nic, "urnic0", VERBS_IPV4_GID, kEntries, kBytes);
   if (argc == 4 && strcmp(argv[1], "timeout") == 0) {
     look_at_timeout(atoi(argv[2]), atoi(argv[3]));
   } else {

@@ -3,6 +3,8 @@
 #include "verbs_objects.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +24,26 @@ static struct ibv_context* open_named(const char* device) {
   return context;
 }
 
+static bool is_ipv4(const union ibv_gid* gid) {
+  static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+  return memcmp(gid->raw, mapped, sizeof mapped) == 0;
+}
+
+static int index_of_ipv4(struct ibv_context* context) {
+  struct ibv_gid_entry entries[255];
+  const ssize_t count = ibv_query_gid_table(context, entries, sizeof entries / sizeof *entries, 0);
+  for (ssize_t i = 0; i < count; i++) {
+    if (entries[i].gid_type == IBV_GID_TYPE_ROCE_V2 && is_ipv4(&entries[i].gid))
+      return (int)entries[i].gid_index;
+  }
+  broken("port 1 has no IPv4 address of RoCE v2");
+}
+
 void verbs_open(struct verbs_objects* objects, const char* device, int gid_index, int completions,
                 size_t bytes) {
   const size_t whole_pages = (bytes + 4095) / 4096 * 4096;
   struct ibv_context* const context = open_named(device);
+  if (gid_index == VERBS_IPV4_GID) gid_index = index_of_ipv4(context);
   *objects = (struct verbs_objects){.context = context,
                                     .channel = ibv_create_comp_channel(context),
                                     .pd = ibv_alloc_pd(context),

@@ -27,6 +27,9 @@ struct remote_end {
   uint8_t min_rnr_timer, ack_timeout; /* codes; ack_timeout 0 waits forever */
 };
 
+/* In place of a GID index: wherever the first IPv4 address of RoCE v2 is. */
+enum { VERBS_IPV4_GID = -1 };
+
 /* Opens the device of that name, with a queue for `completions` and `bytes` of memory. */
 void verbs_open(struct verbs_objects* objects, const char* device, int gid_index, int completions,
                 size_t bytes);

@@ -33,6 +33,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
   config.congestion = options.congestion[end];
   config.congestion_notifications = options.notifications;
   config.recovery = options.recovery;
+  config.personality = options.personality;
   if (config.medium == Medium::kIp) {
     config.host_addresses = {{.gid = transport::wire::Gid::from_ipv4(config.ipv4->address)}};
   }
@@ -47,6 +48,7 @@ DeviceConfig config_of(std::size_t end, const DevicePairOptions& options) {
 
 Host::Host(std::size_t end, FakeWire& wire, const kernel::Clock& clock, const DevicePairOptions& options)
     : memory_(kMemoryBytes),
+      encapsulation_(options.encapsulation),
       host_(config_of(end, options), clock,
             [end, &wire, routes = options.routes]() {
               OpenedPort opened(wire.port(end));
@@ -74,6 +76,12 @@ Host::~Host() {
     queue_pairs_.pop_back();
   }
   EXPECT_TRUE(host_.close());
+}
+
+AddressVector Host::address() const {
+  AddressVector address = host_.address();
+  address.source_gid_index = host_.device().gids().index_of(address.destination, encapsulation_).value();
+  return address;
 }
 
 std::uint64_t Host::counter(std::string_view name) const {

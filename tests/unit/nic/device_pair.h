@@ -36,6 +36,9 @@ struct DevicePairOptions {
   std::array<transport::congestion::Choice, 2> congestion{};  ///< of either device
   transport::congestion::NotificationParameters notifications{};
   transport::Recovery recovery = transport::Recovery::kGoBackN;
+  const Personality* personality = &personality_of(Column::kDefault);
+  /// How both send, where the personality has such entries.
+  transport::wire::Encapsulation encapsulation = transport::wire::Encapsulation::kRoceV2;
 };
 
 /// A device in manual mode at one end of the wire, with one protection domain, queue, region, and as many
@@ -58,7 +61,7 @@ class Host {
   const MemoryRegion& region() const { return host_.region(); }
   std::vector<std::unique_ptr<QueuePair>>& queue_pairs() { return queue_pairs_; }
   QueuePair& qp(std::size_t index = 0) { return *queue_pairs_[index]; }
-  AddressVector address() const { return host_.address(); }
+  AddressVector address() const;
   transport::wire::Gid gid() const { return address().destination; }
   /// By its name in Device::all_counters().
   std::uint64_t counter(std::string_view name) const;
@@ -84,6 +87,7 @@ class Host {
  private:
   CompletionChannel channel_;
   std::vector<std::byte> memory_;
+  transport::wire::Encapsulation encapsulation_;
   kernel::VirtualHost host_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
   std::vector<std::string> events_;

@@ -85,6 +85,21 @@ TEST_F(PathTree, ShowsWhatTheKernelWouldShow) {
   EXPECT_TRUE(fs::is_character_file(tree / "dev/infiniband/uverbs0"));
 }
 
+TEST_F(PathTree, NamesTheTypesOfGidsOfANicThatHasBoth) {
+  nic::DeviceConfig connectx = device();
+  connectx.personality = &nic::personality_of(nic::Column::kConnectX6);
+  const auto made = make_path_tree(paths(), {{.config = connectx}});
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path port = fs::path(made.value()) / "sys/class/infiniband/urnic0/ports/1";
+  for (const char* const index : {"2", "3"}) {
+    EXPECT_EQ(text(port / "gids" / index), "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+  }
+  EXPECT_EQ(text(port / "gid_attrs/types/2"), "IB/RoCE v1\n");
+  EXPECT_EQ(text(port / "gid_attrs/types/3"), "RoCE v2\n");
+  EXPECT_TRUE(fs::exists(port / "gids/254"));
+  EXPECT_FALSE(fs::exists(port / "gids/255")) << "beyond the table";
+}
+
 TEST_F(PathTree, ShowsTheDeviceOnABusThatTheHostDoesNotHave) {
   const auto made = make_path_tree(paths(), {{.config = device()}});
   ASSERT_TRUE(made) << made.error().message;

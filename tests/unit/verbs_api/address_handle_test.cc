@@ -125,6 +125,19 @@ TEST_F(AddressHandle, FromACompletionAnswersTheSenderOverIpv6) {
   EXPECT_EQ(std::memcmp(answer.grh.dgid.raw, area.sgid.raw, 16), 0);
 }
 
+TEST_F(AddressHandle, IsNoneForRoceV1WhichThisNicDoesNotHave) {
+  constexpr std::uint8_t kBthFollows = 27;
+  ibv_grh area{};
+  area.version_tclass_flow = htonl(0x60000000);
+  area.next_hdr = kBthFollows;
+  inet_pton(AF_INET6, "fd77::8", area.sgid.raw);
+  inet_pton(AF_INET6, "fd77::9", area.dgid.raw);
+  ibv_wc completion{};
+  completion.wc_flags = IBV_WC_GRH;
+  ibv_ah_attr answer{};
+  EXPECT_EQ(ibv_init_ah_from_wc(context_.get(), 1, &completion, &area, &answer), EINVAL);
+}
+
 TEST_F(AddressHandle, CannotBeMadeFromRubbish) {
   ibv_grh area{};
   ibv_wc completion{};

@@ -148,7 +148,7 @@ std::vector<HostGid> gids_of_host() {
   device.host_addresses = host.value().all;
   const nic::GidTable table(device);
   std::vector<HostGid> gids;
-  for (std::size_t index = 0; index < nic::GidTable::kEntries; ++index) {
+  for (std::size_t index = 0; index < table.size(); ++index) {
     const auto gid = table.at(index);
     if (!gid) continue;
     gids.push_back({.index = index,

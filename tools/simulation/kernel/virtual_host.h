@@ -43,7 +43,10 @@ class VirtualHost {
   nic::CompletionQueue& cq() { return *cq_; }
   const nic::MemoryRegion& region() const { return region_; }
   /// Where others reach it, by IPv4.
-  nic::AddressVector address() const { return {.destination = *device_.gids().at(1), .source_gid_index = 1}; }
+  nic::AddressVector address() const {
+    const transport::wire::Gid gid = *device_.gids().address_at(nic::GidTable::kIpv4);
+    return {.destination = gid, .source_gid_index = *device_.gids().index_of(gid)};
+  }
 
   /// A queue pair with all of these.
   std::unique_ptr<nic::QueuePair> create_qp(const nic::QpCapabilities& capabilities,

@@ -141,7 +141,7 @@ constexpr transport::QpNumber kQp{0x0b0001};
 
 Bytes packet_to_kqp() {
   namespace wire = transport::wire;
-  nic::Path path = nic::Path::make({.destination = kSharedAddress}, kSharedAddress,
+  nic::Path path = nic::Path::make({.destination = kSharedAddress}, {kSharedAddress},
                                    {.medium = nic::Medium::kIp}, transport::QpNumber{0x0a0001}, kQp);
   Bytes bytes(200);
   const std::size_t size =

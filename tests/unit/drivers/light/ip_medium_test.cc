@@ -38,7 +38,7 @@ const Gid kOwn = Gid::from_ipv4({{10, 0, 0, 1}});
 const Gid kPeer = Gid::from_ipv4({{10, 0, 0, 2}});
 
 Bytes packet_from(const Gid& source, const Gid& destination, std::size_t bytes) {
-  nic::Path path = nic::Path::make({.destination = destination}, source, {.medium = nic::Medium::kIp},
+  nic::Path path = nic::Path::make({.destination = destination}, {source}, {.medium = nic::Medium::kIp},
                                    transport::QpNumber(0x11), transport::QpNumber(0x12));
   Bytes packet(path.header_bytes() + bytes + wire::kIcrcBytes, std::byte{0x21});
   path.encapsulate(packet, {.size = bytes}, {});

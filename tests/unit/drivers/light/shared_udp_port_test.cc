@@ -70,7 +70,7 @@ class SharedUdpPortTest : public testing::Test {
   /// From the peer to a queue pair.
   Bytes send(std::uint32_t qp) { return send(*peer_, test_address(2), test_address(1), qp); }
   static Bytes send(UdpPort& from, const Gid& source, const Gid& destination, std::uint32_t qp) {
-    nic::Path path = nic::Path::make({.destination = destination}, source, {.medium = nic::Medium::kIp},
+    nic::Path path = nic::Path::make({.destination = destination}, {source}, {.medium = nic::Medium::kIp},
                                      transport::QpNumber{0x11}, transport::QpNumber{0x12});
     const std::span<std::byte> room = from.reserve_to({}).bytes();
     std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), 24, std::byte{0x5a});
@@ -144,7 +144,7 @@ TEST_F(SharedUdpPortTest, HasOtherSocketsWhenThereAreSome) {
   EXPECT_EQ(receive(), packet);
   // It is a member again.
   nic::Path path =
-      nic::Path::make({.destination = group, .hop_limit = 1}, test_address(2), {.medium = nic::Medium::kIp},
+      nic::Path::make({.destination = group, .hop_limit = 1}, {test_address(2)}, {.medium = nic::Medium::kIp},
                       transport::QpNumber{0x11}, transport::QpNumber{0xffffff});
   const std::span<std::byte> room = peer_->reserve_to({}).bytes();
   wire::store_u24(room, path.header_bytes() + kQpInBth, 0xffffff);

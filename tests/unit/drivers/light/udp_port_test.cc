@@ -70,7 +70,7 @@ nic::Path path_to(const Gid& destination, const Gid& source, const nic::AddressV
                   std::uint32_t qp = 0x11) {
   nic::AddressVector address = more;
   address.destination = destination;
-  return nic::Path::make(address, source, {.medium = nic::Medium::kIp}, transport::QpNumber(qp),
+  return nic::Path::make(address, {source}, {.medium = nic::Medium::kIp}, transport::QpNumber(qp),
                          transport::QpNumber(0x12));
 }
 

@@ -22,7 +22,7 @@ constexpr QpNumber kQp{0x050001};
 Bytes packet_to(QpNumber qp, const char* address = "::ffff:10.9.0.1") {
   const auto gid = wire::Gid::parse(address).value();
   nic::Path path =
-      nic::Path::make({.destination = gid}, gid, {.medium = nic::Medium::kIp}, QpNumber{0x11}, qp);
+      nic::Path::make({.destination = gid}, {gid}, {.medium = nic::Medium::kIp}, QpNumber{0x11}, qp);
   const wire::Packet packet{.bth = {.opcode = wire::Opcode::kRcAcknowledge, .destination_qp = qp}};
   Bytes bytes(200);
   const std::size_t size = wire::emit_headers(packet, std::span(bytes).subspan(path.header_bytes()));

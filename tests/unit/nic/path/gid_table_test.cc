@@ -16,6 +16,7 @@ namespace urnic::nic {
 namespace {
 
 using test::gid;
+using transport::wire::Encapsulation;
 using transport::wire::Gid;
 using transport::wire::Ipv4Address;
 using transport::wire::Mac;
@@ -50,8 +51,8 @@ TEST(GidTable, LeavesTheIndexOfAnAddressThatWasNotGivenEmpty) {
 TEST(GidTable, HasNothingBehindItsLastAddressNorBeyondItsEnd) {
   const GidTable table(config_with_both_addresses());
   EXPECT_EQ(table.at(3), std::nullopt);
-  EXPECT_EQ(table.at(GidTable::kEntries - 1), std::nullopt);
-  EXPECT_EQ(table.at(GidTable::kEntries), std::nullopt);
+  EXPECT_EQ(table.at(table.size() - 1), std::nullopt);
+  EXPECT_EQ(table.at(table.size()), std::nullopt);
   EXPECT_EQ(table.at(~std::size_t{0}), std::nullopt);
 }
 
@@ -76,7 +77,7 @@ TEST(GidTable, HoldsAHostsAddressesOfItsFirstInterfaceInThatOrderAndAllOthersBeh
   EXPECT_EQ(table.interface_at(4), "eth1");
   EXPECT_EQ(table.interface_index_at(5), 1u);
   EXPECT_EQ(table.interface_at(6), "");
-  EXPECT_EQ(table.interface_index_at(GidTable::kEntries), 0u);
+  EXPECT_EQ(table.interface_index_at(table.size()), 0u);
 }
 
 TEST(GidTable, HasAnotherAddressAtIndexZeroOfAHostWithoutALinkLocalOne) {
@@ -97,8 +98,8 @@ TEST(GidTable, HoldsAsManyHostAddressesAsItHasEntries) {
     config.host_addresses.push_back({Gid::from_ipv4({{10, 9, 0, i}}), "eth0", 2});
   }
   const GidTable table(config);
-  EXPECT_TRUE(table.at(GidTable::kEntries - 1).has_value());
-  EXPECT_EQ(table.at(GidTable::kEntries), std::nullopt);
+  EXPECT_TRUE(table.at(table.size() - 1).has_value());
+  EXPECT_EQ(table.at(table.size()), std::nullopt);
 }
 
 TEST(GidTable, FindsNoIndexForForeignAddressesNorForTheZeroOfAnEmptyEntry) {
@@ -179,8 +180,94 @@ TEST_F(ChangingGidTable, HasNoMoreThanItsEntries) {
   std::vector<HostAddress> many{ipv4_, link_local_, other_};
   for (int i = 0; i < 100; ++i) many.push_back(on("eth2", ("fd07::" + std::to_string(i + 1)).c_str()));
   EXPECT_TRUE(table_.update(many).has_changed);
-  EXPECT_TRUE(table_.at(GidTable::kEntries - 1));
+  EXPECT_TRUE(table_.at(table_.size() - 1));
   EXPECT_FALSE(table_.update(many).has_changed) << "what has no room changes nothing";
+}
+
+/// The table of a NIC whose entries stand so, with all three addresses.
+class GidLayout : public testing::Test {
+ protected:
+  GidTable table_of(GidEntries entries, Medium medium = Medium::kEthernet) {
+    personality_.gid_entries = entries;
+    DeviceConfig config = config_with_both_addresses();
+    config.personality = &personality_;
+    config.medium = medium;
+    if (medium == Medium::kIp) {
+      config.host_addresses = {{gid("fe80::5eff:fe10:1"), "eth0", 2}, {gid("::ffff:10.9.0.1"), "eth0", 2}};
+    }
+    return GidTable(config);
+  }
+  /// "INDEX:VERSION ADDRESS" of each entry.
+  static std::vector<std::string> entries_of(const GidTable& table) {
+    std::vector<std::string> entries;
+    for (std::size_t index = 0; index < table.size(); ++index) {
+      const auto entry = table.entry_at(index);
+      if (!entry) continue;
+      EXPECT_EQ(table.at(index), entry->gid);
+      EXPECT_EQ(table.index_of(entry->gid, entry->encapsulation), index);
+      const char* const version = entry->encapsulation == Encapsulation::kRoceV1 ? "v1" : "v2";
+      entries.push_back(std::to_string(index) + ":" + version + " " + to_string(entry->gid));
+    }
+    return entries;
+  }
+
+  Personality personality_ = personality_of(Column::kDefault);
+};
+
+TEST_F(GidLayout, HasPairsOfRoceV1AndV2) {
+  const GidTable table = table_of(GidEntries::kPairs);
+  EXPECT_THAT(entries_of(table),
+              testing::ElementsAre("0:v1 fe80::5eff:fe10:1", "1:v2 fe80::5eff:fe10:1", "2:v1 ::ffff:10.9.0.1",
+                                   "3:v2 ::ffff:10.9.0.1", "4:v1 fd09::1", "5:v2 fd09::1"));
+  EXPECT_TRUE(table.has_roce_v1());
+  EXPECT_EQ(table.index_of(gid("::ffff:10.9.0.1")), 3) << "RoCE v2 unless the other is meant";
+  EXPECT_EQ(table.address_count(), 3u);
+  EXPECT_EQ(table.address_at(GidTable::kIpv4), gid("::ffff:10.9.0.1"));
+}
+
+TEST_F(GidLayout, HasNoRoceV1WhereIpPacketsAreCarried) {
+  const GidTable table = table_of(GidEntries::kPairs, Medium::kIp);
+  EXPECT_THAT(entries_of(table), testing::ElementsAre("1:v2 fe80::5eff:fe10:1", "3:v2 ::ffff:10.9.0.1"));
+  EXPECT_FALSE(table.has_roce_v1());
+  EXPECT_TRUE(table.would_be_roce_v1(2));
+  EXPECT_FALSE(table.would_be_roce_v1(3));
+  EXPECT_FALSE(table.would_be_roce_v1(4)) << "there is no such address";
+  EXPECT_FALSE(table.would_be_roce_v1(table.size()));
+  EXPECT_EQ(table.index_of(gid("::ffff:10.9.0.1"), Encapsulation::kRoceV1), std::nullopt);
+  EXPECT_EQ(table.interface_at(3), "eth0");
+  EXPECT_EQ(table.interface_at(2), "");
+}
+
+TEST_F(GidLayout, MayHaveItsEntriesWhereNoOtherHasThem) {
+  const GidTable strict = table_of(GidEntries::kScattered);
+  EXPECT_THAT(entries_of(strict),
+              testing::ElementsAre("4:v2 fe80::5eff:fe10:1", "6:v2 ::ffff:10.9.0.1", "8:v2 fd09::1"));
+  EXPECT_FALSE(strict.has_roce_v1());
+  for (const GidEntries other : {GidEntries::kRoceV2, GidEntries::kPairs}) {
+    const GidTable table = table_of(other);
+    for (std::size_t index = 0; index < table.size(); ++index) {
+      const auto entry = table.entry_at(index);
+      const auto here = strict.entry_at(index);
+      if (!entry || !here) continue;
+      EXPECT_TRUE(entry->gid != here->gid || entry->encapsulation != here->encapsulation) << index;
+    }
+  }
+}
+
+TEST_F(GidLayout, KeepsEachEntryWithinTheTable) {
+  personality_.gid_tbl_len = 32;
+  personality_.gid_entries = GidEntries::kPairs;
+  DeviceConfig config;
+  config.personality = &personality_;
+  config.medium = Medium::kIp;
+  for (std::uint8_t i = 1; i <= 100; ++i) {
+    config.host_addresses.push_back({Gid::from_ipv4({{10, 9, 0, i}}), "eth0", 2});
+  }
+  const GidTable table(config);
+  EXPECT_EQ(table.size(), 32u);
+  EXPECT_TRUE(table.at(31));
+  EXPECT_EQ(table.at(33), std::nullopt);
+  EXPECT_EQ(table.address_count(), 16u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,11 +40,16 @@ AddressVector to(std::string_view destination) {
 }
 
 Path ipv4_path(const AddressVector& address, std::uint32_t local_qp = 0x11, std::uint32_t remote_qp = 0x12) {
-  return Path::make(address, gid("::ffff:10.9.0.1"), {kOwnMac}, QpNumber(local_qp), QpNumber(remote_qp));
+  return Path::make(address, {gid("::ffff:10.9.0.1")}, {kOwnMac}, QpNumber(local_qp), QpNumber(remote_qp));
+}
+
+Path roce_v1_path(const AddressVector& address, std::uint16_t vlan = 0) {
+  return Path::make(address, {gid("::ffff:10.9.0.1"), Encapsulation::kRoceV1}, {kOwnMac, vlan},
+                    QpNumber(0x11), QpNumber(0x12));
 }
 
 Path ipv6_path(const AddressVector& address) {
-  return Path::make(address, gid("fd09::1"), {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
+  return Path::make(address, {gid("fd09::1")}, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
 }
 
 /// A frame around `packet_bytes` bytes that stand for a packet; nothing follows its ICRC.
@@ -113,8 +119,8 @@ TEST(Path, HasTheTagOfTheVlanWithTheServiceLevelAsPriority) {
     address.service_level = 3;
     const bool is_ipv4 = address.destination.is_ipv4_mapped();
     const Gid source = gid(is_ipv4 ? "::ffff:10.9.0.1" : "fd09::1");
-    Path plain = Path::make(address, source, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
-    Path path = Path::make(address, source, {kOwnMac, 0x234}, QpNumber(0x11), QpNumber(0x12));
+    Path plain = Path::make(address, {source}, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
+    Path path = Path::make(address, {source}, {kOwnMac, 0x234}, QpNumber(0x11), QpNumber(0x12));
     Bytes expected = encapsulated(plain, 100);
     const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{0x62}, std::byte{0x34}};
     expected.insert(expected.begin() + 12, tag.begin(), tag.end());
@@ -142,12 +148,56 @@ TEST(Path, WritesAnIpv6HeaderWithoutFlowLabelAndWithoutUdpChecksum) {
   EXPECT_EQ(frame.udp.checksum, 0);
 }
 
+TEST(Path, WritesAGrhUnderItsOwnEtherTypeForRoceV1) {
+  AddressVector address = to("::ffff:10.9.0.2");
+  address.hop_limit = 17;
+  address.traffic_class = 0x6a;
+  address.flow_label = 0x50f06;
+  Path path = roce_v1_path(address);
+  path.use_source_port(0xc001);  // there is none
+  const Bytes bytes = encapsulated(path, 100);
+  const Frame frame = taken_apart(bytes);
+  EXPECT_EQ(frame.encapsulation, Encapsulation::kRoceV1);
+  EXPECT_EQ(frame.ethernet.ether_type, EtherType::kRoceV1);
+  EXPECT_EQ(frame.ethernet.destination, kPeerMac);
+  const Ipv6& grh = std::get<Ipv6>(frame.ip);
+  EXPECT_EQ(frame.source_gid(), gid("::ffff:10.9.0.1"));
+  EXPECT_EQ(frame.destination_gid(), gid("::ffff:10.9.0.2"));
+  EXPECT_EQ(grh.hop_limit, 17);
+  EXPECT_EQ(grh.traffic_class, 0x6a);
+  EXPECT_EQ(grh.flow_label, 0x50f06u);
+  EXPECT_EQ(grh.payload_length, 100 + 4);
+  EXPECT_TRUE(frame.icrc_ok());
+  EXPECT_EQ(path.header_bytes(), 54u);
+}
+
+TEST(Path, HasTheTagOfTheVlanInRoceV1) {
+  AddressVector address = to("::ffff:10.9.0.2");
+  address.service_level = 3;
+  Path plain = roce_v1_path(address);
+  Path path = roce_v1_path(address, 0x234);
+  Bytes expected = encapsulated(plain, 100);
+  const std::array tag{std::byte{0x81}, std::byte{0}, std::byte{0x62}, std::byte{0x34}};
+  expected.insert(expected.begin() + 12, tag.begin(), tag.end());
+  EXPECT_EQ(encapsulated(path, 100), expected);
+}
+
+TEST(Path, KnowsTheFramesThatComeTheOtherWay) {
+  Path there = roce_v1_path(to("::ffff:10.9.0.2"));
+  Path back = Path::make(to("::ffff:10.9.0.1"), {gid("::ffff:10.9.0.2"), Encapsulation::kRoceV1}, {kPeerMac},
+                         QpNumber(0x12), QpNumber(0x11));
+  const Bytes coming = encapsulated(back, 12);
+  const Bytes going = encapsulated(there, 12);
+  EXPECT_TRUE(there.joins_ends_of(taken_apart(coming)));
+  EXPECT_FALSE(there.joins_ends_of(taken_apart(going)));
+}
+
 TEST(Path, BeginsWithTheIpHeaderWhereTheMediumCarriesIpPackets) {
   const LinkSource below_ip{.medium = Medium::kIp};
   for (const std::string_view other : {"::ffff:10.9.0.2", "fd09::2"}) {
     const Gid own = gid(other == "fd09::2" ? "fd09::1" : "::ffff:10.9.0.1");
-    Path frames = Path::make(to(other), own, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
-    Path packets = Path::make(to(other), own, below_ip, QpNumber(0x11), QpNumber(0x12));
+    Path frames = Path::make(to(other), {own}, {kOwnMac}, QpNumber(0x11), QpNumber(0x12));
+    Path packets = Path::make(to(other), {own}, below_ip, QpNumber(0x11), QpNumber(0x12));
     EXPECT_EQ(packets.header_bytes() + Ethernet::kMinBytes, frames.header_bytes());
     const Bytes frame = encapsulated(frames, 12);  // has identification 0
     EXPECT_EQ(encapsulated(packets, 12), Bytes(frame.begin() + Ethernet::kMinBytes, frame.end()));
@@ -157,17 +207,19 @@ TEST(Path, BeginsWithTheIpHeaderWhereTheMediumCarriesIpPackets) {
 }
 
 TEST(Path, KeepsChecksumAndIcrcRightForEveryLengthAndIdentification) {
-  Path path = ipv4_path(to("::ffff:10.9.0.2"));
-  for (std::size_t packet_bytes = 12; packet_bytes <= 4096 + 52; packet_bytes += 4) {
-    const Bytes bytes = encapsulated(path, packet_bytes);
-    const Frame frame = taken_apart(bytes);
-    ASSERT_TRUE(frame.icrc_ok()) << packet_bytes;
-    ASSERT_EQ(frame.ib.size(), packet_bytes);
+  for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), roce_v1_path(to("::ffff:10.9.0.2"))}) {
+    for (std::size_t packet_bytes = 12; packet_bytes <= 4096 + 52; packet_bytes += 4) {
+      const Bytes bytes = encapsulated(path, packet_bytes);
+      const Frame frame = taken_apart(bytes);
+      ASSERT_TRUE(frame.icrc_ok()) << packet_bytes;
+      ASSERT_EQ(frame.ib.size(), packet_bytes);
+    }
   }
 }
 
 TEST(Path, LeavesOutTheIcrcAndNothingElse) {
-  for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
+  for (Path path :
+       {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2")), roce_v1_path(to("::ffff:10.9.0.2"))}) {
     Path same = path;
     for (const std::size_t bytes : {12u, 64u, 4108u}) {
       Bytes expected = encapsulated(path, bytes);
@@ -187,7 +239,8 @@ TEST(Path, CountsTheIdentificationUpAndAround) {
 }
 
 TEST(Path, LeavesThePacketAndWhatIsBehindTheIcrcAlone) {
-  for (Path path : {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2"))}) {
+  for (Path path :
+       {ipv4_path(to("::ffff:10.9.0.2")), ipv6_path(to("fd09::2")), roce_v1_path(to("::ffff:10.9.0.2"))}) {
     Bytes frame(200, std::byte{0xa5});
     const std::size_t length = path.encapsulate(frame, {.size = 64}, kPeerMac);
     ASSERT_EQ(length, path.header_bytes() + 64 + 4);
@@ -218,8 +271,8 @@ Bytes encapsulated_again(const Bytes& captured, std::size_t tail_bytes) {
     address.hop_limit = std::get<Ipv6>(frame.ip).hop_limit;
     address.traffic_class = std::get<Ipv6>(frame.ip).traffic_class;
   }
-  Path path =
-      Path::make(address, frame.source_gid(), {frame.ethernet.source}, QpNumber(0x11), QpNumber(0x12));
+  Path path = Path::make(address, {frame.source_gid(), frame.encapsulation}, {frame.ethernet.source},
+                         QpNumber(0x11), QpNumber(0x12));
   const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
   const auto tail = frame.ib.last(tail_bytes);
   const transport::WrittenPacket packet{
@@ -253,6 +306,19 @@ TEST_P(PathOfRxe, WritesTheFramesThatRxeWrote) {
     ++checked;
   }
   EXPECT_GT(checked, 0u);
+}
+
+// A ConnectX's, with all fields: there is no identification to wait for.
+TEST(PathOfAConnectX, WritesTheRoceV1FramesThatItWrote) {
+  const auto path = urnic::test::shared_captures() / "public/connectx_rocev1_write_ack.pcap";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
+  const auto frames = urnic::test::read_pcap(path);
+  ASSERT_TRUE(frames) << frames.error().message;
+  ASSERT_EQ(frames.value().size(), 2u);
+  for (const urnic::test::CapturedFrame& captured : frames.value()) {
+    EXPECT_EQ(encapsulated_again(captured.bytes, 0), captured.bytes);
+    EXPECT_EQ(encapsulated_again(captured.bytes, 4), captured.bytes);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Captures, PathOfRxe,
