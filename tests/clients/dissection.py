@@ -10,7 +10,7 @@ _GUESSED_PROTOCOLS = {"rpcordma", "eoib", "infiniband.eoib"}
 # By a few bytes Wireshark guesses that a payload is FCoIB, or an EtherType and its frame. Not all guesses can
 # be switched off. It calls a payload `data` when it does not recognize it.
 _GUESSED = 'frame.protocols matches "infiniband:(?!data$)"'
-_MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || (udp.dstport == 4791 && !infiniband.bth)'
+_MALFORMED = f'(_ws.malformed || _ws.expert.severity == "Error") && !({_GUESSED}) || ((udp.dstport == 4791 || eth.type == 0x8915) && !infiniband.bth)'
 
 
 class DissectionError(Exception):

@@ -1,16 +1,18 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""Reads recordings and checks every RoCEv2 frame's lengths and invariant CRC, with nothing of the product's
+"""Reads recordings and checks every RoCE frame's lengths and invariant CRC, with nothing of the product's
 code.
 
 The rule, as Linux rdma_rxe and ConnectX apply it: CRC-32 over eight bytes of ones, the IP and UDP headers
 and the transport packet up to its pad, with everything that routers may change set to ones: IPv4 TOS, TTL and
 header checksum; IPv6 traffic class, flow label and hop limit; the UDP checksum; the fifth byte of the BTH.
-Stored with its least significant byte first.
+Stored with its least significant byte first. In RoCE v1 a GRH, which looks like an IPv6 header, stands in
+place of both headers.
 """
 import struct
 import zlib
 
 ROCE_PORT = 4791
+ROCE_V1, BTH_FOLLOWS = 0x8915, 27
 BTH_BYTES, ICRC_BYTES = 12, 4
 VLAN = b"\x81\x00"
 
@@ -43,12 +45,31 @@ def read_pcap(path):
         at += 16 + captured
 
 
+def mask_ipv6(header):
+    header[0] |= 0x0F
+    header[1] = header[2] = header[3] = header[7] = 0xFF
+
+
+def split_roce_v1(frame):
+    grh = bytearray(frame[14:54])
+    if len(grh) != 40 or grh[0] >> 4 != 6 or grh[6] != BTH_FOLLOWS:
+        raise BadFrame("no GRH before a BTH")
+    length = struct.unpack_from("!H", grh, 4)[0]
+    packet = frame[54 : 54 + length]
+    if len(packet) != length or length < BTH_BYTES + ICRC_BYTES:
+        raise BadFrame(f"a transport packet of {len(packet)} bytes, and the GRH says {length}")
+    mask_ipv6(grh)
+    return grh, bytearray(), packet
+
+
 def split_frame(frame):
-    """(masked IP header, UDP header, transport packet with ICRC), or None when the frame is not RoCEv2. One
-    VLAN tag is looked through."""
+    """(masked IP header or GRH, UDP header, transport packet with ICRC), or None when the frame is not RoCE.
+    In RoCE v1 the UDP header is empty. One VLAN tag is looked through."""
     if frame[12:14] == VLAN:
         frame = frame[:12] + frame[16:]
     ether_type = struct.unpack_from("!H", frame, 12)[0]
+    if ether_type == ROCE_V1:
+        return split_roce_v1(frame)
     if ether_type == 0x0800:
         header_bytes = (frame[14] & 15) * 4
         ip = bytearray(frame[14 : 14 + header_bytes])
@@ -63,8 +84,7 @@ def split_frame(frame):
         if ip[6] != 17:
             return None
         ip_bytes = header_bytes + struct.unpack_from("!H", ip, 4)[0]
-        ip[0] |= 0x0F
-        ip[1] = ip[2] = ip[3] = ip[7] = 0xFF
+        mask_ipv6(ip)
     else:
         return None
     udp_at = 14 + header_bytes
@@ -94,12 +114,12 @@ def check_ipv4_checksum(header):
 
 
 def check_frame(frame):
-    """Whether the frame is RoCEv2; raises BadFrame when it is, and wrong."""
+    """Whether the frame is RoCE; raises BadFrame when it is, and wrong."""
     parts = split_frame(frame)
     if parts is None:
         return False
     ip, udp, packet = parts
-    udp[6] = udp[7] = 0xFF
+    udp[6:8] = b"\xff\xff"[: len(udp)]
     covered = bytearray(packet[:-ICRC_BYTES])
     covered[4] = 0xFF
     if len(covered) % 4 != 0:
@@ -111,7 +131,7 @@ def check_frame(frame):
 
 
 def check_recording(path):
-    """The number of RoCEv2 frames; raises BadFrame at the first that is wrong."""
+    """The number of RoCE frames; raises BadFrame at the first that is wrong."""
     count = 0
     for number, frame in enumerate(read_pcap(path), start=1):
         try:

@@ -89,6 +89,16 @@ class Judges(harness.unittest.TestCase):
             with self.assertRaises(icrc.BadFrame, msg=f"bit {bit}"):
                 icrc.check_frame(bytes(damaged))
 
+    def test_icrc_accepts_roce_v1_and_sees_every_flipped_bit(self):
+        """A frame made by hand, whose ICRC an independent program worked out."""
+        frame = (harness.PROJECT / "tests/fuzz/corpus/frame/made_roce_v1_send.bin").read_bytes()
+        self.assertTrue(icrc.check_frame(frame))
+        for bit in range((54 + 5) * 8, len(frame) * 8):
+            damaged = bytearray(frame)
+            damaged[bit // 8] ^= 0x80 >> bit % 8
+            with self.assertRaises(icrc.BadFrame, msg=f"bit {bit}"):
+                icrc.check_frame(bytes(damaged))
+
     def test_tshark_sees_what_is_malformed_but_does_not_guess_at_payloads(self):
         if not dissection.is_available():
             self.skipTest("tshark is not installed")

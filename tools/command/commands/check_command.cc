@@ -265,7 +265,7 @@ int CheckCommand::judge(const std::string& file, nlohmann::json& reports) const 
   const int exit_code = report(file, checker, damage, reports);
   if (!damage.empty()) complain(damage + advice_on_capture(file));
   complain_of_frames(file, checker, 0);
-  if (checker.is_choice() && chosen.empty() && checker.counts().roce_v2 > 0) {
+  if (checker.is_choice() && chosen.empty() && checker.counts().roce() > 0) {
     complain_of_empty_choice(file, choice_);
   }
   return exit_code;

@@ -45,6 +45,8 @@ struct FrameCounts {
   std::uint64_t ecn_marked = 0;  ///< frames with ECN "congestion experienced"
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
+
+  std::uint64_t roce() const { return roce_v1 + roce_v2; }
 };
 
 /// The result of checking a frame's ICRC.

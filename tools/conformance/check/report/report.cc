@@ -28,7 +28,7 @@ Verdict verdict_of(const Checker& checker, const std::string& damage) {
   if (!damage.empty()) return Verdict::kUnreadable;
   if (checker.findings().count_of(Severity::kViolation) > 0) return Verdict::kViolations;
   const bool has_something =
-      checker.is_choice() ? !pairs_of(checker.connections()).empty() : checker.counts().roce_v2 > 0;
+      checker.is_choice() ? !pairs_of(checker.connections()).empty() : checker.counts().roce() > 0;
   return has_something ? Verdict::kClean : Verdict::kNothing;
 }
 

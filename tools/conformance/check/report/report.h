@@ -19,7 +19,7 @@ namespace urnic::check {
 enum class Verdict : int { kClean = 0, kViolations = 1, kUnreadable = 2, kNothing = 3 };
 const char* to_string(Verdict verdict);
 
-/// The verdict over one file; kNothing: no frame of it is RoCEv2. `damage` says what could not be read
+/// The verdict over one file; kNothing: no frame of it is RoCE. `damage` says what could not be read
 /// (empty: nothing).
 Verdict verdict_of(const Checker& checker, const std::string& damage);
 
