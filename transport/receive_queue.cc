@@ -3,21 +3,20 @@
 #include "transport/receive_queue.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <utility>
+
+#include "transport/queue_room.h"
 
 namespace urnic::transport {
 
 ReceiveQueue::ReceiveQueue(Limits limits, QueueMemory* memory)
-    : limits_{.work_requests = limits.work_requests,
+    : limits_{.work_requests = granted_requests(limits.work_requests, limits.is_exact),
               .sges = std::min(limits.sges, kMaxSges),
               .is_exact = limits.is_exact},
-      mask_(std::bit_ceil(std::max(limits.work_requests, 1u)) - 1),
+      mask_(places_for(limits_.work_requests) - 1),
       headers_(std::size_t{mask_} + 1, QueueKind::kReceive, memory),
-      sges_((std::size_t{mask_} + 1) * limits_.sges + 1, QueueKind::kReceive, memory) {
-  if (!limits.is_exact) limits_.work_requests = mask_ + 1;
-}
+      sges_((std::size_t{mask_} + 1) * limits_.sges + 1, QueueKind::kReceive, memory) {}
 
 void ReceiveQueue::prepare(const ReceiveRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);

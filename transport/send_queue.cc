@@ -3,20 +3,23 @@
 #include "transport/send_queue.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
+
+#include "transport/queue_room.h"
 
 namespace urnic::transport {
 
 SendQueue::SendQueue(Limits limits, QueueMemory* memory)
-    : limits_(limits),
-      mask_(std::bit_ceil(std::max(limits.work_requests, 1u)) - 1),
+    : limits_{.work_requests = granted_requests(limits.work_requests, limits.is_exact),
+              .sges = limits.sges,
+              .inline_bytes = limits.inline_bytes,
+              .kept_bytes = limits.kept_bytes,
+              .is_exact = limits.is_exact},
+      mask_(places_for(limits_.work_requests) - 1),
       wqes_(places(), QueueKind::kSend, memory),
       // One element more than requested, so that the address of an empty place may be taken.
       sges_(places() * limits_.sges + 1, QueueKind::kSend, memory),
-      data_(places() * data_bytes() + 1, QueueKind::kSend, memory) {
-  if (!limits.is_exact) limits_.work_requests = mask_ + 1;
-}
+      data_(places() * data_bytes() + 1, QueueKind::kSend, memory) {}
 
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);
@@ -44,6 +47,7 @@ std::span<std::byte> SendQueue::prepare_inline(const SendRequest& request, std::
 }
 
 void SendQueue::clear() {
+  show_all();
   prepared_ = 0;
   head_.store(0, std::memory_order_relaxed);
   tail_.store(0, std::memory_order_release);

@@ -84,7 +84,7 @@ class SendQueue {
   // --- Consumer ---
 
   std::uint32_t head() const { return head_.load(std::memory_order_relaxed); }
-  std::uint32_t tail() const { return tail_.load(std::memory_order_acquire); }
+  std::uint32_t tail() const { return is_held_ ? held_at_ : posted_tail(); }
   bool is_empty() const { return head() == tail(); }
 
   SendWqe& at(std::uint32_t position) { return wqes_[position & mask_]; }
@@ -104,6 +104,16 @@ class SendQueue {
     return {&data_[data_at(position)], at(position).length};
   }
 
+  /// From now on the consumer does not see the work request at `position`, nor those that follow it; and sees
+  /// all again. The adversary's.
+  void hold_at(std::uint32_t position) {
+    is_held_ = true;
+    held_at_ = position;
+  }
+  void show_all() { is_held_ = false; }
+  /// tail(), with those that are held.
+  std::uint32_t posted_tail() const { return tail_.load(std::memory_order_acquire); }
+
   /// Frees the oldest work request's place.
   void pop() { head_.store(head() + 1, std::memory_order_release); }
 
@@ -111,6 +121,7 @@ class SendQueue {
   void clear();
 
  private:
+  /// Of the ring.
   std::size_t places() const { return std::size_t{mask_} + 1; }
   std::size_t data_bytes() const { return std::max(limits_.inline_bytes, limits_.kept_bytes); }
   std::size_t data_at(std::uint32_t position) const { return (position & mask_) * data_bytes(); }
@@ -120,6 +131,8 @@ class SendQueue {
   QueueArray<SendWqe> wqes_;
   QueueArray<Sge> sges_;
   QueueArray<std::byte> data_;  // inline or kept, for each place of the ring
+  bool is_held_ = false;        // consumer's own, as what follows
+  std::uint32_t held_at_ = 0;
   std::uint32_t prepared_ = 0;  // producer's own
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};

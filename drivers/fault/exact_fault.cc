@@ -34,7 +34,7 @@ constexpr std::string_view kActionNames = "drop, dup, reorder, delay, corrupt, c
 constexpr std::int32_t kMaxPsn = (1 << 23) - 1;  // what distance() can tell
 
 constexpr std::string_view kConditions =
-    "kind=, opcode=, qp=, psn=, again=yes|no, direction=tx|rx, nth=, times=N|all, p=PROBABILITY";
+    "kind=, opcode=, service=, qp=, psn=, again=yes|no, direction=tx|rx, nth=, times=N|all, p=PROBABILITY";
 
 /// Reads a number between two limits.
 template <typename Number>
@@ -79,6 +79,11 @@ constexpr auto kCommonKeys = std::to_array<Key>({
            "there is no opcode '{}'; one is written 'rc_send_middle', 'rdma_write_only' (of every service), "
            "or 0x01",
            value);
+     }},
+    {"service",
+     [](ExactFault& fault, std::string_view value) -> Applied {
+       if (fault.packets.narrow_to_service(value)) return std::nullopt;
+       return bad_fault("there is no service '{}'; there are rc, uc, ud and xrc", value);
      }},
     {"qp",
      [](ExactFault& fault, std::string_view value) -> Applied {

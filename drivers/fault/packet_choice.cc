@@ -124,6 +124,20 @@ bool PacketChoice::narrow_to_opcode(std::string_view name) {
   return chosen.any();
 }
 
+bool PacketChoice::narrow_to_service(std::string_view name) {
+  using transport::wire::Service;
+  static constexpr std::pair<std::string_view, Service> kServices[] = {
+      {"rc", Service::kRc}, {"uc", Service::kUc}, {"ud", Service::kUd}, {"xrc", Service::kXrc}};
+  for (const auto& [known, service] : kServices) {
+    if (known != name) continue;
+    for (std::size_t code = 0; code < kOpcodes; ++code) {
+      if (transport::wire::service(static_cast<Opcode>(code)) != service) opcodes.reset(code);
+    }
+    return true;
+  }
+  return false;
+}
+
 void PacketChoice::narrow_to_field(const PacketField& field) {
   for (std::size_t code = 0; code < kOpcodes; ++code) {
     if (!has_packet_field(field, static_cast<Opcode>(code))) opcodes.reset(code);

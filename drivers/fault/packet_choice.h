@@ -46,6 +46,9 @@ struct PacketChoice {
   /// there is none.
   bool narrow_to_opcode(std::string_view name);
 
+  /// Narrows it to a service: rc, uc, ud or xrc; false when there is no such service.
+  bool narrow_to_service(std::string_view name);
+
   /// Narrows it to packets that have the field.
   void narrow_to_field(const PacketField& field);
 

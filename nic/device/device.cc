@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "nic/adversary/adversary.h"
 #include "nic/diagnostics/counter_aliases.h"
 #include "nic/engine/engine.h"
 #include "nic/engine/farewell.h"

@@ -36,6 +36,7 @@
 
 namespace urnic::nic {
 
+class Adversary;
 class Engine;
 class FailureLog;
 
@@ -81,6 +82,12 @@ class Device {
   /// From now on `log`, which must outlive the device, counts what the device writes to the program's memory.
   void use(WriteLog& log);
 
+  /// From now on, and before there are objects, the device does what the rules allow and programs may not
+  /// expect.
+  void use(std::unique_ptr<Adversary> adversary);
+  /// Null for most devices.
+  Adversary* adversary() const { return adversary_.get(); }
+
   // --- Objects ---
 
   /// ENOMEM: too many.
@@ -97,6 +104,8 @@ class Device {
   /// `to`, in one step. Errors as register_memory(), and EBUSY: windows are bound to it; the region is as it
   /// was then.
   Result<void, Error> reregister_memory(ProtectionDomain& from, ProtectionDomain& to, MemoryRegion region);
+  /// By which peers name the region with this key; the same number, unless an adversary wants it otherwise.
+  std::uint32_t rkey_of(std::uint32_t key) const;
   /// Afterwards the memory is not touched any more.
   Result<void, Error> deregister_memory(ProtectionDomain& pd, std::uint32_t key);
 
@@ -249,6 +258,8 @@ class Device {
 
  private:
   Result<void, Error> check_usable() const;
+  /// What peers have sent is in memory afterwards. Under the engine lock.
+  void settle_placements();
 
   DeviceMemoryPool device_memory_;
   DeviceConfig config_;
@@ -258,6 +269,7 @@ class Device {
   GidTable gids_;
   std::atomic<bool> has_link_{true};
   std::atomic<bool> is_plugged_{true};
+  std::unique_ptr<Adversary> adversary_;  // outlives the engine
   std::unique_ptr<Engine> engine_;
   std::mutex start_mutex_;
   std::atomic<bool> has_begun_{false};

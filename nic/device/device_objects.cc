@@ -225,15 +225,18 @@ Result<void, Error> Device::destroy_flow(FlowId flow) {
 Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, WindowType type) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   const std::lock_guard guard(*engine_);
-  auto key = engine_->tables().memory.add_window(type, pd.id);
-  if (key) pd.users.fetch_add(1);
-  return key;
+  const auto key = engine_->tables().memory.add_window(type, pd.id);
+  if (!key) return key;
+  pd.users.fetch_add(1);
+  return to_integer(engine_->tables().memory.rkey_of(key.value()));
 }
 
 Result<void, Error> Device::deallocate_window(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
-  if (auto removed = engine_->tables().memory.remove_window(key); !removed) return removed;
+  settle_placements();
+  MemoryTable& memory = engine_->tables().memory;
+  if (auto removed = memory.remove_window(memory.key_of(transport::Rkey{key})); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();
 }

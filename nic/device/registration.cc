@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 
+#include "nic/adversary/adversary.h"
 #include "nic/device/device.h"
 #include "nic/engine/engine.h"
 #include "nic/errors.h"
@@ -78,6 +79,25 @@ void Device::use(WriteLog& log) {
   engine_->tables().memory.use(log);
 }
 
+void Device::use(std::unique_ptr<Adversary> adversary) {
+  const std::lock_guard guard(*engine_);
+  if (adversary->does(Behavior::kDifferentKeys)) {
+    constexpr std::uint64_t kNever0 = 1u << 31;
+    engine_->tables().memory.twist_rkeys(
+        static_cast<std::uint32_t>(adversary->number(Behavior::kDifferentKeys, 0, 0) | kNever0));
+  }
+  adversary_ = std::move(adversary);
+  engine_->use(*adversary_, engine_->tables().memory);
+}
+
+void Device::settle_placements() {
+  if (adversary_ != nullptr) adversary_->settle_all();
+}
+
+std::uint32_t Device::rkey_of(std::uint32_t key) const {
+  return to_integer(engine_->tables().memory.rkey_of(key));
+}
+
 Result<MemoryRegion, Error> Device::register_memory(ProtectionDomain& pd, void* memory, std::uint64_t length,
                                                     std::uint64_t address, Access access, Backing backing) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
@@ -105,6 +125,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
   if (auto checked = check_region(region); !checked) return checked;
   const std::lock_guard guard(*engine_);
   region.pd = to.id;
+  settle_placements();
   if (auto replaced = engine_->tables().memory.replace(region.key, region); !replaced) return replaced;
   to.users.fetch_add(1);
   from.users.fetch_sub(1);
@@ -114,6 +135,7 @@ Result<void, Error> Device::reregister_memory(ProtectionDomain& from, Protection
 Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_t key) {
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
+  settle_placements();
   if (auto removed = engine_->tables().memory.remove(key); !removed) return removed;
   pd.users.fetch_sub(1);
   return success();

@@ -186,7 +186,7 @@ FailureReport QpWatch::report(FailureReport::Kind kind) const {
   if (bad_element_) {
     report.key = facts_.memory.facts_of(to_integer(bad_element_->sge.lkey));
   } else if (refused_ && names_memory(refused_->reason)) {
-    report.key = facts_.memory.facts_of(to_integer(refused_->rkey));
+    report.key = facts_.memory.facts_of(refused_->rkey);
   }
   const Neighbor* const neighbor = facts_.neighbors.find(report.qp.peer);
   if (neighbor != nullptr) {

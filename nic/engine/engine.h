@@ -45,6 +45,8 @@ class Engine final : public QueueEngine {
   /// once. The error is the thread's.
   Result<void, Error> start(OpenedPort opened);
   bool is_started() const { return is_started_.load(std::memory_order_acquire); }
+  /// Before there are queues.
+  using DeviceFacts::use;
   /// Stops the NIC's thread. Rounds can still be run.
   void stop() { thread_.stop(); }
 

@@ -211,7 +211,7 @@ void Pipeline::enter_time_wait(QueuePair& qp, Time now) {
   scheduler_.take_doorbells();
   scheduler_.remove(qp);
   // As drivers of cards clean their queues: the program may free at once what its wr_id point to.
-  qp.discard_completions();
+  qp.end();
   if (recorder_ != nullptr) recorder_->forget(qp.number());
   tables_.groups.detach_from_all(qp, now);
   tables_.flows.remove_all_of(qp.number());

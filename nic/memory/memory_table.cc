@@ -146,8 +146,8 @@ void MemoryTable::unbind(Slot& window) {
 
 DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& binding) {
   // Programs go on to name a type 2 window by a key that it had before: its protection domain protects it.
-  Slot* const window = find_window(to_integer(binding.window));
-  const bool is_same_slot = index_of(to_integer(binding.new_rkey)) == index_of(to_integer(binding.window));
+  Slot* const window = find_window(key_of(binding.window));
+  const bool is_same_slot = index_of(key_of(binding.new_rkey)) == index_of(key_of(binding.window));
   if (window == nullptr || !is_same_slot) return DmaStatus::kInvalidKey;
   if (window->range.pd != user.pd) return DmaStatus::kWrongPd;
   // A type 2 window has to be taken back before it is bound again, and unbound by that only.
@@ -155,7 +155,7 @@ DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& 
   if (is_type_2 && (window->bound_to != 0 || binding.length == 0)) return DmaStatus::kNoAccess;
 
   Slot bound = *window;
-  bound.range.key = to_integer(binding.new_rkey);
+  bound.range.key = key_of(binding.new_rkey);
   bound.bound_to = 0;
   if (binding.length > 0) {
     Place place;
@@ -179,7 +179,7 @@ DmaStatus MemoryTable::bind_window(const MemoryUser& user, const WindowBinding& 
 }
 
 DmaStatus MemoryTable::invalidate(const MemoryUser& user, Rkey rkey) {
-  Slot* const window = find_slot(to_integer(rkey));
+  Slot* const window = find_slot(key_of(rkey));
   if (window == nullptr) return DmaStatus::kInvalidKey;
   if (window->kind != Kind::kWindow2 || window->bound_to == 0) return DmaStatus::kNoAccess;
   if (!is_for(*window, user)) return DmaStatus::kWrongPd;
@@ -219,7 +219,7 @@ DmaStatus MemoryTable::find_local(PdId pd, Lkey lkey, std::uint64_t address, std
 
 DmaStatus MemoryTable::find_remote(const MemoryUser& user, Rkey rkey, std::uint64_t address,
                                    std::uint64_t length, Access access, Place& place) {
-  const Slot* const slot = find_slot(to_integer(rkey));
+  const Slot* const slot = find_slot(key_of(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   if (slot->kind != Kind::kRegion && slot->bound_to == 0) return DmaStatus::kInvalidKey;
   if (!is_for(*slot, user)) return DmaStatus::kWrongPd;
@@ -234,7 +234,7 @@ DmaStatus MemoryTable::check_remote(const MemoryUser& user, Rkey rkey, std::uint
 
 DmaStatus MemoryTable::flush(const MemoryUser& user, Rkey rkey, std::uint64_t address, std::uint64_t length,
                              transport::FlushScope scope, Access access) {
-  const Slot* const slot = find_slot(to_integer(rkey));
+  const Slot* const slot = find_slot(key_of(rkey));
   if (slot == nullptr) return DmaStatus::kInvalidKey;
   const bool is_whole = scope == transport::FlushScope::kRegion;
   Place place;

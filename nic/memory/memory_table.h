@@ -50,6 +50,14 @@ class MemoryTable final : public transport::Dma {
   }
   /// What the key's slot holds now, for a person to be told.
   KeyFacts facts_of(std::uint32_t key) const;
+  KeyFacts facts_of(transport::Rkey rkey) const { return facts_of(key_of(rkey)); }
+
+  /// From now on, and before there are any, rkeys differ from lkeys by the upper bits of `twist`.
+  void twist_rkeys(std::uint32_t twist) { rkey_twist_ = twist >> kTagBits << kTagBits; }
+  /// By which peers know the region or window with this key.
+  transport::Rkey rkey_of(std::uint32_t key) const { return transport::Rkey{key ^ rkey_twist_}; }
+  /// And back again.
+  std::uint32_t key_of(transport::Rkey rkey) const { return to_integer(rkey) ^ rkey_twist_; }
   std::uint32_t region_count() const { return region_count_; }
   /// Calls `visit` with each region in `count` slots from the slot `first` on. False: there are no more slots
   /// after those.
@@ -147,6 +155,7 @@ class MemoryTable final : public transport::Dma {
   static constexpr std::uint32_t kTagBits = 8;
 
   Type2Windows type_2_windows_;
+  std::uint32_t rkey_twist_ = 0;
   std::mt19937_64 random_;
   std::uint32_t first_slot_;  // number of slots_[0]
   std::vector<Slot> slots_;

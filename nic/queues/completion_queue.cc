@@ -3,13 +3,14 @@
 #include "nic/queues/completion_queue.h"
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <utility>
 
 #include "nic/errors.h"
 #include "nic/personality/room.h"
+#include "nic/queues/exact_room.h"
 #include "nic/queues/post_run.h"
+#include "transport/queue_room.h"
 
 namespace urnic::nic {
 
@@ -18,13 +19,14 @@ using transport::QueueKind;
 
 namespace {
 
-/// Places of the ring.
-std::uint32_t places_for(std::uint32_t completions) {
-  return std::bit_ceil(std::max(completions, 1u));
+std::uint32_t capacity_for(std::uint32_t wanted, const QueueEngine& engine) {
+  const std::uint32_t granted = granted_completions(*engine.config().personality, wanted);
+  return transport::granted_requests(granted, has_exact_room(engine));
 }
 
-std::uint32_t capacity_for(std::uint32_t wanted, const Personality& nic) {
-  return is_room_exact(nic) ? granted_completions(nic, wanted) : places_for(wanted);
+std::unique_ptr<CompletionPlay> make_play(const QueueEngine& engine) {
+  Adversary* const adversary = engine.adversary();
+  return adversary != nullptr ? std::make_unique<CompletionPlay>(*adversary) : nullptr;
 }
 
 transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
@@ -36,13 +38,14 @@ transport::QueueMemory* memory_of(const ProtectionDomain* pd) {
 CompletionQueue::CompletionQueue(QueueEngine& engine, std::uint32_t capacity, CompletionChannel* channel,
                                  void* context, const CompletionQueueOptions& options)
     : engine_(engine),
-      capacity_(capacity_for(capacity, *engine.config().personality)),
-      mask_(places_for(capacity_) - 1),
-      ring_(places_for(capacity_), QueueKind::kCompletion, memory_of(options.pd)),
-      times_(options.has_times ? std::make_unique<CompletionTimes[]>(places_for(capacity_)) : nullptr),
+      capacity_(capacity_for(capacity, engine)),
+      mask_(transport::places_for(capacity_) - 1),
+      ring_(std::size_t{mask_} + 1, QueueKind::kCompletion, memory_of(options.pd)),
+      times_(options.has_times ? std::make_unique<CompletionTimes[]>(std::size_t{mask_} + 1) : nullptr),
       pd_(options.pd),
       channel_(channel),
-      context_(context) {}
+      context_(context),
+      play_(make_play(engine)) {}
 
 // Together with request_notification() and publish(): a program that asks for a notification and then finds
 // nothing here will be notified, since both sides first write and then look, in one order that all threads
@@ -79,7 +82,17 @@ void CompletionQueue::request_notification(bool solicited_only) {
   if (before != Armed::kNo) engine_.on_queue_disarmed();
   engine_.on_notification_requested();
   // What is published from here on finds the queue armed.
+  if (play_ != nullptr && is_told_by_adversary()) return;
   if (before < wanted && !is_empty()) notify_of_waiting();
+}
+
+/// Whether the adversary has the say about what the program hears now that it has armed the queue.
+bool CompletionQueue::is_told_by_adversary() {
+  const std::lock_guard guard(engine_);
+  play_->note_arming();
+  if (!is_empty()) return play_->is_silent();
+  if (armed_.load(std::memory_order_seq_cst) != Armed::kNo && play_->has_spurious_event()) notify();
+  return true;
 }
 
 /// The queue was armed over completions that may have been published before. publish() may have told of them
@@ -116,11 +129,10 @@ bool CompletionQueue::is_asleep() const {
 
 Result<void, Error> CompletionQueue::resize(std::uint32_t capacity) {
   // Memory comes and goes without a lock: the old rings are freed last.
-  const std::uint32_t granted = capacity_for(capacity, *engine_.config().personality);
-  const std::uint32_t places = places_for(granted);
-  const std::uint32_t mask = places - 1;
-  transport::QueueArray<Completion> ring(places, QueueKind::kCompletion, memory_of(pd_));
-  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(places) : nullptr;
+  const std::uint32_t granted = capacity_for(capacity, engine_);
+  const std::uint32_t mask = transport::places_for(granted) - 1;
+  transport::QueueArray<Completion> ring(std::size_t{mask} + 1, QueueKind::kCompletion, memory_of(pd_));
+  auto times = times_ != nullptr ? std::make_unique<CompletionTimes[]>(std::size_t{mask} + 1) : nullptr;
   const std::lock_guard guard(engine_);
   const std::lock_guard hold(poll_mutex_);
   const std::uint32_t head = head_.load(std::memory_order_relaxed);
@@ -159,9 +171,13 @@ void CompletionQueue::note_times(std::uint32_t from) {
 
 bool CompletionQueue::publish(transport::Time now) {
   const std::uint32_t from = visible_.load(std::memory_order_relaxed);
-  const std::uint32_t to = tail_;
-  const bool is_solicited = std::exchange(solicited_added_, false);
+  std::uint32_t to = tail_;
+  bool is_solicited = std::exchange(solicited_added_, false);
   dirty_ = false;
+  if (play_ != nullptr) [[unlikely]] {
+    to = end_of_shown(from, now);
+    is_solicited = has_solicited(from, to);
+  }
   if (to == from) return false;
   if (times_ != nullptr) note_times(from);
   visible_.store(to, std::memory_order_seq_cst);
@@ -176,23 +192,51 @@ bool CompletionQueue::publish(transport::Time now) {
   return true;
 }
 
+/// As the adversary has it.
+std::uint32_t CompletionQueue::end_of_shown(std::uint32_t from, transport::Time now) {
+  {
+    const std::lock_guard nobody_polls(poll_mutex_);
+    play_->rearrange(from, tail_ - from,
+                     [&](std::uint32_t n) -> Completion& { return ring_[(from + n) & mask_]; });
+  }
+  const std::uint32_t to = from + play_->count_shown(from, tail_ - from, now);
+  if (play_->due() != transport::kNever) put_off(play_->due());
+  return to;
+}
+
 /// Tells of `count` more completions, now or later.
 void CompletionQueue::notify_of(std::uint32_t count, transport::Time now) {
-  if (unnotified_ == 0) first_unnotified_ = now;
+  if (unnotified_ == 0) {
+    first_unnotified_ = now;
+    if (play_ != nullptr) event_delay_ = play_->event_delay(visible_.load(std::memory_order_relaxed));
+  }
   unnotified_ += count;
   const bool is_enough = moderation_.count > 0 && unnotified_ >= moderation_.count;
-  const transport::Time due = first_unnotified_ + moderation_.period;
-  if (is_enough || due <= now) return notify();
+  const transport::Time due = first_unnotified_ + std::max(moderation_.period, event_delay_);
+  if ((is_enough && event_delay_ == transport::Duration{}) || due <= now) return notify();
   notification_due_ = due;
+  put_off(due);
+}
+
+void CompletionQueue::put_off(transport::Time due) {
   if (!std::exchange(is_put_off_, true)) engine_.add_put_off(*this);
   engine_.on_deadline(due);
 }
 
+transport::Time CompletionQueue::notification_due() const {
+  return play_ != nullptr ? std::min(notification_due_, play_->due()) : notification_due_;
+}
+
 bool CompletionQueue::notify_if_due(transport::Time now) {
-  const bool is_due = notification_due_ <= now;
+  bool is_due = notification_due_ <= now;
   if (is_due) notify();
-  is_put_off_ = notification_due_ != transport::kNever;
+  if (play_ != nullptr && play_->due() <= now) is_due |= publish(now);
+  is_put_off_ = notification_due() != transport::kNever;
   return is_due;
+}
+
+bool CompletionQueue::keeps_completions_of(transport::QpNumber qp) {
+  return play_ != nullptr && play_->keeps(qp);
 }
 
 void CompletionQueue::notify() {

@@ -13,6 +13,7 @@
 #include <span>
 #include <utility>
 
+#include "nic/adversary/completion_play.h"
 #include "nic/memory/protection_domain.h"
 #include "nic/queues/completion_channel.h"
 #include "nic/queues/needs/queue_engine.h"
@@ -118,11 +119,12 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   /// Makes visible what was added, and notifies the channel if asked to. Says whether that was anything.
   bool publish(transport::Time now);
 
-  /// When the notification that was put off is due; kNever when none was.
-  transport::Time notification_due() const { return notification_due_; }
-  /// Notifies the channel if a notification is due, and says so.
+  /// When the notification that was put off is due, or completions that an adversary hides are shown; kNever
+  /// when there is neither.
+  transport::Time notification_due() const;
+  /// Does what is due, and says whether that was anything.
   bool notify_if_due(transport::Time now);
-  /// Whether one is still put off; otherwise the engine has taken the queue off its list.
+  /// Whether anything is still put off; otherwise the engine has taken the queue off its list.
   bool is_put_off() const { return is_put_off_; }
 
   /// How many completions were ever added, modulo 2^32.
@@ -134,6 +136,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
 
   /// What waits here of `qp`, of its receives or else of its sends, and has succeeded, is said to be flushed.
   void flush_waiting(transport::QpNumber qp, bool is_receive);
+
+  /// Whether they stay when that queue pair ends: an adversary's doing. Counts as the end of one.
+  bool keeps_completions_of(transport::QpNumber qp);
 
   /// The queue is about to be destroyed: no notification is wanted any more, and events not fetched are
   /// forgotten.
@@ -156,6 +161,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   void note_times(std::uint32_t from);
   void notify_of(std::uint32_t count, transport::Time now);
   void notify();
+  void put_off(transport::Time due);
+  std::uint32_t end_of_shown(std::uint32_t from, transport::Time now);
+  bool is_told_by_adversary();
 
   QueueEngine& engine_;
   // These four change under the engine lock and the lock of poll() together; either is enough to read them.
@@ -183,7 +191,9 @@ class CompletionQueue final : public transport::CompletionSink, private ChannelE
   std::uint32_t unnotified_ = 0;        // completions that an armed queue has still to tell of
   transport::Time first_unnotified_{};  // since when there are any
   transport::Time notification_due_ = transport::kNever;
-  bool is_put_off_ = false;  // on the engine's list of queues that wait with a notification
+  bool is_put_off_ = false;               // on the engine's list of queues that wait with something
+  transport::Duration event_delay_{};     // of the notification of first_unnotified_
+  std::unique_ptr<CompletionPlay> play_;  // null unless there is an adversary
 
   // For whoever asks what the last event has told of; written under the engine lock:
   std::atomic<bool> only_told_of_old_{false};

@@ -11,11 +11,14 @@
 #include <string_view>
 #include <utility>
 
+#include "nic/adversary/adversary.h"
+#include "nic/adversary/endpoint.h"
+#include "nic/adversary/placement.h"
 #include "nic/errors.h"
 #include "nic/path/multicast_groups.h"
 #include "nic/path/station.h"
 #include "nic/personality/ack_timers.h"
-#include "nic/personality/room.h"
+#include "nic/queues/exact_room.h"
 #include "nic/queues/make_endpoint.h"
 #include "nic/queues/post_observer.h"
 #include "nic/queues/queue_pair_state.h"
@@ -28,19 +31,18 @@ using transport::QpState;
 
 namespace {
 
-transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const DeviceConfig& device) {
+transport::SendQueue::Limits send_limits(const QpCreateAttributes& attributes, const DeviceConfig& device,
+                                         bool is_exact) {
   const QpCapabilities& wanted = attributes.capabilities;
   return {.work_requests = wanted.max_send_wr,
           .sges = wanted.max_send_sge,
           .inline_bytes = wanted.max_inline_data,
           .kept_bytes = attributes.type == QpType::kUd ? bytes(usual_path_mtu(device)) : 0,
-          .is_exact = is_room_exact(*device.personality)};
+          .is_exact = is_exact};
 }
 
-transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted, const DeviceConfig& device) {
-  return {.work_requests = wanted.max_receive_wr,
-          .sges = wanted.max_receive_sge,
-          .is_exact = is_room_exact(*device.personality)};
+transport::ReceiveQueue::Limits receive_limits(const QpCapabilities& wanted, bool is_exact) {
+  return {.work_requests = wanted.max_receive_wr, .sges = wanted.max_receive_sge, .is_exact = is_exact};
 }
 
 transport::QueueMemory* memory_of(const QpCreateAttributes& attributes) {
@@ -66,10 +68,19 @@ QueuePair::QueuePair(QueueEngine& engine, transport::Dma& dma, transport::QpEven
       number_(number),
       attributes_(attributes),
       schedule_(*this),
-      send_queue_(send_limits(attributes, engine.config()), memory_of(attributes)),
-      receive_queue_(receive_limits(attributes.capabilities, engine.config()), memory_of(attributes)),
-      monitor_(engine.make_monitor(*this)),
-      endpoint_(make_endpoint(attributes.type, dependencies(dma, events, counters))) {
+      send_queue_(send_limits(attributes, engine.config(), has_exact_room(engine)), memory_of(attributes)),
+      receive_queue_(receive_limits(attributes.capabilities, has_exact_room(engine)), memory_of(attributes)),
+      monitor_(engine.make_monitor(*this)) {
+  Adversary* const adversary = engine.adversary();
+  if (adversary != nullptr && !is_for_frames(attributes.type)) {
+    const std::uint32_t ordinal = adversary->next_queue_pair();
+    placement_ = std::make_unique<Placement>(*adversary, engine.memory(), ordinal);
+    endpoint_ = std::make_unique<AdversaryEndpoint>(
+        *adversary, ordinal, send_queue_, *placement_,
+        make_endpoint(attributes.type, dependencies(*placement_, events, counters)));
+  } else {
+    endpoint_ = make_endpoint(attributes.type, dependencies(dma, events, counters));
+  }
   attributes_.capabilities = {.max_send_wr = send_queue_.limits().work_requests,
                               .max_receive_wr = receive_queue_.limits().work_requests,
                               .max_send_sge = send_queue_.limits().sges,
@@ -150,6 +161,13 @@ void QueuePair::discard_completions() {
   for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
     const std::uint32_t receives = queue != nullptr ? queue->discard(number_) : 0;
     if (const auto told = room()) told->polled_receives(receives);
+  }
+}
+
+void QueuePair::end() {
+  if (placement_ != nullptr) placement_->settle();
+  for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
+    if (queue != nullptr && !queue->keeps_completions_of(number_)) queue->discard(number_);
   }
 }
 

@@ -36,6 +36,7 @@
 
 namespace urnic::nic {
 
+class Placement;
 class SharedReceiveQueue;
 class XrcDomain;
 
@@ -221,6 +222,8 @@ class QueuePair {
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
   /// Takes out of its completion queues what it has completed and the program did not fetch.
   void discard_completions();
+  /// The same at its end, unless an adversary keeps them. What peers have sent is in memory then.
+  void end();
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
   /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
   bool note_state();
@@ -280,6 +283,7 @@ class QueuePair {
   transport::SendQueue send_queue_;
   transport::ReceiveQueue receive_queue_;
   std::unique_ptr<QpMonitor> monitor_;
+  std::unique_ptr<Placement> placement_;           // null unless there is an adversary
   std::unique_ptr<transport::Endpoint> endpoint_;  // uses what is above
 };
 

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "nic/errors.h"
-#include "nic/personality/room.h"
+#include "nic/queues/exact_room.h"
 #include "nic/queues/post_observer.h"
 
 namespace urnic::nic {
@@ -30,9 +30,7 @@ SharedReceiveQueue::SharedReceiveQueue(QueueEngine& engine, std::uint32_t number
 }
 
 transport::ReceiveQueue::Limits SharedReceiveQueue::limits(std::uint32_t max_wr) const {
-  return {.work_requests = max_wr,
-          .sges = attributes_.max_sge,
-          .is_exact = is_room_exact(*engine_.config().personality)};
+  return {.work_requests = max_wr, .sges = attributes_.max_sge, .is_exact = has_exact_room(engine_)};
 }
 
 SharedReceiveQueue::Batch::Batch(SharedReceiveQueue& srq)

@@ -25,7 +25,18 @@ SIM_ROOMS = [
 ]
 
 # Rooms of verbs_api, each with what it sees.
-VERBS_ORDER = ("abi", "fault", "sanitizer", "config", "device", "memory", "queues", "datapath", "injection")
+VERBS_ORDER = (
+    "abi",
+    "fault",
+    "adversary",
+    "sanitizer",
+    "config",
+    "device",
+    "memory",
+    "queues",
+    "datapath",
+    "injection",
+)
 VERBS_ROOMS = {
     room: {"nic", "transport", *(f"verbs_api/{seen}" for seen in VERBS_ORDER[: place + 1])}
     for place, room in enumerate(VERBS_ORDER)
@@ -41,7 +52,9 @@ ALLOWED = {
     "nic/memory": {"nic/memory", *NIC_BASE},
     "nic/path": {"nic/path", *NIC_BASE},
     "nic/raw": {"nic/raw", *NIC_BASE},
-    "nic/queues": {"nic/queues", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    "nic/queues": {"nic/queues", "nic/adversary", "nic/memory", "nic/path", "nic/raw", *NIC_BASE},
+    # Stands between queues and what they use.
+    "nic/adversary": {"nic/adversary", "nic/memory", *NIC_BASE},
     "nic/diagnostics": {
         "nic/diagnostics",
         "nic/rdma_cm",
@@ -82,6 +95,7 @@ ALLOWED = {
     # those before it.
     "verbs_api/abi": VERBS_ROOMS["abi"],
     "verbs_api/fault": VERBS_ROOMS["fault"],
+    "verbs_api/adversary": VERBS_ROOMS["adversary"],
     "verbs_api/sanitizer": VERBS_ROOMS["sanitizer"],
     "verbs_api/config": VERBS_ROOMS["config"],
     "verbs_api/device": VERBS_ROOMS["device"],

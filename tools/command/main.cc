@@ -9,6 +9,7 @@
 
 #include "tools/command/command.h"
 #include "tools/command/command_line.h"
+#include "tools/command/commands/chaos_command.h"
 #include "tools/command/commands/check_command.h"
 #include "tools/command/commands/doctor_command.h"
 #include "tools/command/commands/documentation_command.h"
@@ -52,6 +53,7 @@ int main_of(const std::vector<std::string>& arguments) {
   Invocation invocation;
   if (separator != arguments.end()) invocation.program.assign(separator + 1, arguments.end());
   add_run_command(app, invocation);
+  const ChaosCommand chaos_command(app, invocation);
   const FabricCommand fabric_command(app, invocation);
   const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);

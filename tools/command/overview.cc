@@ -21,7 +21,7 @@ Try first:
   {:<42}learn RDMA with packets of your own
 
 Commands:
-  programs on a NIC    run, personalities, stat, fabric, host, doctor
+  programs on a NIC    run, personalities, chaos, stat, fabric, host, doctor
   their packets        view, check, replay
   networks to try      sim
   learning             lab, sheet, explain

@@ -13,6 +13,7 @@
 #include "nic/host/host_addresses.h"
 #include "nic/host/random_bits.h"
 #include "nic/recovery_text.h"
+#include "verbs_api/adversary/spec.h"
 #include "verbs_api/config/environment_values.h"
 #include "verbs_api/config/identity.h"
 #include "verbs_api/config/variables.h"
@@ -63,6 +64,14 @@ Result<void, Error> check_faults(const Variables& variables, const FaultList& fa
                  "faults of calls (verb:, async:) count for all devices: give them in URNIC_FAULT");
 }
 
+/// What an adversary does to frames, and its events.
+Result<FaultList, Error> draw_faults(const nic::AdversarySettings& settings) {
+  auto drawn = FaultList::parse(faults_of(settings));
+  if (!drawn) return drawn;
+  for (AsyncFault& event : drawn.value().events) event.text.clear();
+  return drawn;
+}
+
 Result<NicEnvironment, Error> read_device(const Variables& variables) {
   NicEnvironment environment;
   environment.pcap_file = file_of_device(variables, "URNIC_PCAP");
@@ -71,6 +80,14 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   if (!faults) return faults.error();
   environment.faults = faults.value().value_or(FaultList{});
   if (const auto fine = check_faults(variables, environment.faults); !fine) return fine.error();
+  const auto chaos = read(variables, "URNIC_CHAOS", parse_adversary);
+  if (!chaos) return chaos.error();
+  environment.chaos = chaos.value();
+  if (environment.chaos) {
+    auto drawn = draw_faults(*environment.chaos);
+    if (!drawn) return drawn.error();
+    environment.drawn_faults = std::move(drawn.value());
+  }
   const auto icrc = read(variables, "URNIC_ICRC", parse_icrc);
   if (!icrc) return icrc.error();
   environment.has_icrc_always = icrc.value().value_or(false);
@@ -187,6 +204,21 @@ Result<void, Error> check_ports(unsigned count) {
 }
 
 }  // namespace
+
+FaultList NicEnvironment::all_faults() const {
+  FaultList all = faults;
+  all.events.insert(all.events.end(), drawn_faults.events.begin(), drawn_faults.events.end());
+  if (drawn_faults.frames.empty()) return all;
+  // One seed is enough, the user's if there is one.
+  const std::string& drawn = drawn_faults.frames;
+  const bool has_seed = all.frames.find("seed=") != std::string::npos;
+  all.frames = all.frames.empty()
+                   ? drawn
+                   : fmt::format("{},{}", all.frames,
+                                 has_seed ? std::string_view(drawn).substr(0, drawn.find(",seed="))
+                                          : std::string_view(drawn));
+  return all;
+}
 
 Result<std::vector<NicEnvironment>, Error> read_environments() {
   const Variables plain(0);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nic/adversary/settings.h"
 #include "nic/config.h"
 #include "nic/host/host_addresses.h"
 #include "nic/host/lease.h"
@@ -31,9 +32,11 @@ struct NicEnvironment {
   nic::PortSpec port;        ///< complete: with the side of a wire, the slot of a fabric
   std::string pcap_file;     ///< where to record frames; empty: nowhere
   std::string record_file;   ///< where to record frames, with notes; empty: nowhere
-  nic::Column like = nic::Column::kDefault;    ///< whom the device is like, as `device` says in full
-  FaultList faults;                            ///< of frames, which the fault injector is told, and of calls
-  bool explains = false;                       ///< failures, to the user
+  nic::Column like = nic::Column::kDefault;     ///< whom the device is like, as `device` says in full
+  FaultList faults;                             ///< of frames, which the fault injector is told, and of calls
+  bool explains = false;                        ///< failures, to the user
+  std::optional<nic::AdversarySettings> chaos;  ///< the process's, of its first device; absent: none
+  FaultList drawn_faults;  ///< that chaos has drawn, beside `faults`; the user is not told which fired
   std::optional<SanitizerSettings> sanitizer;  ///< the process's, of its first device; absent: it is off
   std::string paths_folder;                    ///< shows the device's files to programs; empty: none does
   bool has_icrc_always = false;                ///< also between NICs that share memory
@@ -42,6 +45,9 @@ struct NicEnvironment {
   bool verbose = false;                        ///< say on stderr what happens
   nic::Lease lease;                            ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
+
+  /// `faults` and `drawn_faults` together.
+  FaultList all_faults() const;
 };
 
 /// Reads the environment of this process, for each of its devices. variable_table.cc lists the variables,

@@ -41,6 +41,8 @@ constexpr std::array kVariables{
     VariableEntry{"URNIC_MW_TYPE_2", "2A|2B", "What memory windows of type 2 are.", "2B"},
     VariableEntry{"URNIC_VERBOSE", "0|1", "Says on stderr what happens.", "0"},
     VariableEntry{"URNIC_EXPLAIN", "0|1", "Says on stderr why a work request failed or was refused.", "0"},
+    VariableEntry{"URNIC_CHAOS", "SPEC", "Does what the rules allow and programs may not expect, as --chaos.",
+                  "off"},
     VariableEntry{"URNIC_SANITIZER", "SPEC",
                   "Looks for mistakes that pass here and fail on hardware, as --sanitize.", "does not look"},
     // urnic run sets these for the programs in it.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <span>
 
+#include "verbs_api/adversary/garbage.h"
 #include "verbs_api/datapath/completion.h"
 #include "verbs_api/datapath/like_completion.h"
 #include "verbs_api/device/context.h"
@@ -47,6 +48,9 @@ int take_next(Cq& cq) {
   cq.status = wc_status(cq.current.status);
   if (cq.rooms != nullptr) [[unlikely]] {
     cq.rooms->polled(cq.current);
+  }
+  if (cq.adversary != nullptr) [[unlikely]] {
+    spoil(cq.current, *cq.adversary, ++cq.polled);
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "verbs_api/abi/operations.h"
+#include "verbs_api/adversary/garbage.h"
 #include "verbs_api/datapath/completion.h"
 #include "verbs_api/datapath/like_completion.h"
 #include "verbs_api/device/context.h"
@@ -14,17 +15,22 @@ namespace urnic::verbs_api {
 
 namespace {
 
-void write_completion(const Cq& polled, const transport::Completion& completion, ibv_wc& to) {
-  if (polled.like == nullptr) [[likely]] {
+void write_completion(Cq& polled, const transport::Completion& completion, ibv_wc& to) {
+  if (!polled.is_unusual) [[likely]] {
     to = to_wc(completion);
     return;
   }
-  write_like(*polled.like, completion, to);
+  if (polled.like != nullptr) {
+    write_like(*polled.like, completion, to);
+  } else {
+    to = to_wc(completion);
+  }
   if (polled.rooms != nullptr) polled.rooms->polled(completion);
+  if (polled.adversary != nullptr) spoil(to, completion, *polled.adversary, ++polled.polled);
 }
 
 /// The same as what follows in poll_cq(), where failures are explained.
-std::size_t poll_counted(const Cq& polled, std::size_t capacity, ibv_wc* completions) {
+std::size_t poll_counted(Cq& polled, std::size_t capacity, ibv_wc* completions) {
   CqAccount& account = *polled.account;
   account.check_waiting(polled.inner->waiting());
   return polled.inner->poll_each(capacity,
@@ -35,7 +41,7 @@ std::size_t poll_counted(const Cq& polled, std::size_t capacity, ibv_wc* complet
 }
 
 /// For the sanitizer.
-std::size_t poll_watched(const Cq& polled, std::size_t capacity, ibv_wc* completions) {
+std::size_t poll_watched(Cq& polled, std::size_t capacity, ibv_wc* completions) {
   if (polled.account != nullptr) return poll_counted(polled, capacity, completions);
   CqLedger& ledger = *polled.ledger;
   const CqUse use(ledger);

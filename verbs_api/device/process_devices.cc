@@ -43,8 +43,10 @@ ProcessDevices::ProcessDevices() {
         for (PartOfProcess* const part : instance().parts_) part->mutex().lock();
         nic::own_processors_mutex().lock();
         nic::OwnDescriptors::lock();
+        instance().adversary_.mutex().lock();
       },
       [] {
+        instance().adversary_.mutex().unlock();
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
         for (PartOfProcess* const part : instance().parts_) part->mutex().unlock();
@@ -56,6 +58,7 @@ ProcessDevices::ProcessDevices() {
         instance().sanitizer_.check_fork();
       },
       [] {
+        instance().adversary_.mutex().unlock();
         nic::OwnDescriptors::close_in_child();
         nic::OwnDescriptors::unlock();
         nic::own_processors_mutex().unlock();
@@ -101,10 +104,20 @@ Result<std::span<const std::unique_ptr<ProcessDevice>>, Error> ProcessDevices::g
     if (!made) return made.error();
     devices_ = std::move(made).value();
     const NicEnvironment& first = devices_.front()->environment();
-    call_faults_.use(first.faults);
+    call_faults_.use(first.all_faults());
+    if (first.sanitizer || first.chaos) {
+      ::on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
+    }
+    if (first.chaos) {
+      if (auto used = adversary_.use(*first.chaos); !used) {
+        devices_.clear();
+        return used.error();
+      }
+      for (const auto& device : devices_) device->nic().use(adversary_.make());
+      call_faults_.use(adversary_);
+    }
     if (first.sanitizer) {
       sanitizer_.use(*first.sanitizer);
-      ::on_exit([](int code, void*) { program_exit_code = code; }, nullptr);
       for (const auto& device : devices_) {
         DeviceLedger& ledger = sanitizer_.device(device->environment().number);
         ledger.begin();
@@ -197,6 +210,11 @@ void ProcessDevices::abandon_in_child() {
     if (!ProcessDevice::abandon_in_child(std::move(device))) lost_by_fork_ = true;
   }
   devices_.clear();
+}
+
+int ProcessDevices::exit_code(int exit_code) {
+  adversary_.end(exit_code);
+  return sanitizer_.end(exit_code);
 }
 
 void ProcessDevices::on_exit() {

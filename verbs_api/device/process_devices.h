@@ -15,6 +15,7 @@
 #include "verbs_api/abi/descriptor_identity.h"
 #include "verbs_api/abi/libibverbs.h"
 #include "verbs_api/abi/object_registry.h"
+#include "verbs_api/adversary/process_adversary.h"
 #include "verbs_api/device/part_of_process.h"
 #include "verbs_api/device/process_device.h"
 #include "verbs_api/fault/call_faults.h"
@@ -79,7 +80,7 @@ class ProcessDevices {
   /// decision 11). What the program still holds keeps working, for threads and destructors that come later.
   void on_exit();
   /// After it: the exit code that the program gets that ends with `exit_code`.
-  int exit_code(int exit_code) { return sanitizer_.end(exit_code); }
+  int exit_code(int exit_code);
 
  private:
   ProcessDevices();
@@ -94,6 +95,7 @@ class ProcessDevices {
   ObjectRegistry objects_;
   CallFaults call_faults_;
   Sanitizer sanitizer_;
+  ProcessAdversary adversary_;
   std::vector<PartOfProcess*> parts_;
   bool lost_by_fork_ = false;
 };

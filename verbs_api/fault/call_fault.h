@@ -60,7 +60,7 @@ struct AsyncFault {
 
   std::optional<transport::Duration> lasts{};  ///< of PORT_ERR: then PORT_ACTIVE comes
 
-  std::string text{};  ///< as it was written
+  std::string text{};  ///< as it was written; empty: the adversary has drawn it
 
   static Result<AsyncFault, Error> parse(std::string_view text);
 };

@@ -96,7 +96,10 @@ std::vector<std::string> CallFaults::end() {
   has_any_ = false;
   std::vector<std::string> lines;
   for (const CallLine& line : calls_) lines.push_back(describe(line));
-  for (const EventLine& line : events_) lines.push_back(describe(line));
+  for (const EventLine& line : events_) {
+    // Those without text are the adversary's, which the user has not written.
+    if (!line.fault.text.empty()) lines.push_back(describe(line));
+  }
   return lines;
 }
 
@@ -130,6 +133,10 @@ bool CallFaults::has_statuses() const {
 }
 
 const CallFault* CallFaults::strike(Verb verb, std::optional<ibv_qp_state> to) {
+  CallListener* const listener = listener_.load(std::memory_order_acquire);
+  if (listener != nullptr) [[unlikely]] {
+    listener->before(verb);
+  }
   if (!has_any()) return nullptr;
   const CallFault* found = nullptr;
   std::uint64_t due = 0;  // bits of events

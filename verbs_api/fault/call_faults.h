@@ -24,6 +24,15 @@ namespace urnic::verbs_api {
 
 class FaultClock;
 
+/// Is told of every call before it does anything, and may take its time.
+class CallListener {
+ public:
+  virtual void before(Verb verb) = 0;
+
+ protected:
+  ~CallListener() = default;
+};
+
 /// Counts calls, and says what happens to each. Every verb asks before it does anything. Any thread that
 /// holds no lock of the device, the registry or the process: an event may be raised within.
 class CallFaults {
@@ -35,6 +44,8 @@ class CallFaults {
 
   /// From now on. Called once, and again in the child of a fork.
   void use(const FaultList& list);
+  /// `listener` outlives this.
+  void use(CallListener& listener) { listener_.store(&listener, std::memory_order_release); }
   /// The process has opened the device: the time of events begins. Only the first call counts. The error is
   /// the thread's.
   Result<void, Error> start_clock();
@@ -84,6 +95,7 @@ class CallFaults {
   std::string describe(const CallLine& line) const;
   std::string describe(const EventLine& line) const;
 
+  std::atomic<CallListener*> listener_{nullptr};
   std::atomic<bool> has_any_{false};
   std::atomic<bool> is_device_dead_{false};
   mutable std::mutex mutex_;  // guards all that follows

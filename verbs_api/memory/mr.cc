@@ -35,7 +35,7 @@ Mr::Mr(ibv_pd& domain, std::shared_ptr<Registration> imported)
   length = registration->region.length;
   handle = registration->region.key;
   lkey = registration->region.key;
-  rkey = registration->region.key;
+  rkey = Context::of(context).nic().rkey_of(registration->region.key);
 }
 
 Mr::~Mr() {
@@ -94,7 +94,7 @@ Mr* register_region(ibv_pd& pd, const char* verb, const MemoryRegion& region) {
     created->length = region.length;
     created->handle = registered.value().key;
     created->lkey = registered.value().key;
-    created->rkey = registered.value().key;
+    created->rkey = owner.nic().rkey_of(registered.value().key);
     show_to_sanitizer(*created);
 
     owner.file()->mrs.add(created->handle, created->registration);

@@ -111,6 +111,8 @@ Cq* create(Context& owner, std::uint32_t capacity, void* program_context, ibv_co
       created->like = like;
       created->rooms = owner.nic().polled_rooms();
     }
+    created->adversary = owner.nic().adversary();
+    created->is_unusual = created->like != nullptr || created->adversary != nullptr;
     watch_polls(*created, owner, capacity);
 
     const std::lock_guard lock(owner.mutex());

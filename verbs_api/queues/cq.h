@@ -3,6 +3,7 @@
 // Cq: a completion queue as programs hold it, plain and extended in one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,6 +48,10 @@ struct Cq : ibv_cq_ex {
   std::shared_ptr<CqLedger> ledger;
   std::shared_ptr<CqAccount> account;  ///< null unless failures are explained, and it does not look
   bool is_watched = false;             ///< whether there is any of these
+
+  nic::Adversary* adversary = nullptr;   ///< null for most devices
+  std::atomic<std::uint64_t> polled{0};  ///< completions, counted where there is an adversary
+  bool is_unusual = false;               ///< one of the two changes what completions say
 
   // Of the extended interface: what start_poll or next_poll found, and the lock that is held until end_poll.
   transport::Completion current;

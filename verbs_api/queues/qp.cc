@@ -14,6 +14,7 @@
 #include "verbs_api/abi/object_registry.h"
 #include "verbs_api/abi/operations.h"
 #include "verbs_api/abi/untrusted_enum.h"
+#include "verbs_api/adversary/garbage.h"
 #include "verbs_api/device/acknowledgements.h"
 #include "verbs_api/device/address.h"
 #include "verbs_api/device/context.h"
@@ -437,6 +438,9 @@ int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int attr_mask, ibv_qp_init_attr*
   }
   if (own_qp.ledger != nullptr) own_qp.ledger->noticed();
   *attr = urnic::verbs_api::to_ibv_attributes(own_qp.inner->query(), created.capabilities);
+  if (nic::Adversary* const adversary = Context::of(qp->context).nic().adversary()) {
+    urnic::verbs_api::spoil_unrequested(*attr, attr_mask, *adversary, qp->qp_num);
+  }
   *init_attr = {};
   init_attr->qp_context = qp->qp_context;
   init_attr->send_cq = qp->send_cq;

@@ -11,6 +11,8 @@
 
 namespace urnic::nic {
 
+class Adversary;
+class MemoryTable;
 class PostObserver;
 
 /// Any thread, without a lock.
@@ -26,6 +28,10 @@ class DeviceFacts {
   const GidTable& gids() const { return gids_; }
   /// Null for most devices.
   PostObserver* post_observer() const { return post_observer_; }
+  /// Null for most devices.
+  Adversary* adversary() const { return adversary_; }
+  /// Of a device with an adversary, which stands between queue pairs and memory.
+  MemoryTable& memory() const { return *memory_; }
 
   /// In the child of a fork: the device belongs to the parent, and no verb may touch a lock of it.
   void abandon() { is_abandoned_.store(true, std::memory_order_relaxed); }
@@ -35,12 +41,18 @@ class DeviceFacts {
   ~DeviceFacts() = default;
   /// Before there are queues.
   void use(PostObserver& observer) { post_observer_ = &observer; }
+  void use(Adversary& adversary, MemoryTable& memory) {
+    adversary_ = &adversary;
+    memory_ = &memory;
+  }
 
  private:
   const DeviceConfig& config_;
   const Clock& clock_;
   const GidTable& gids_;
   PostObserver* post_observer_ = nullptr;
+  Adversary* adversary_ = nullptr;
+  MemoryTable* memory_ = nullptr;
   std::atomic<bool> is_abandoned_{false};
 };
 

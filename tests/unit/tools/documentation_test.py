@@ -16,6 +16,7 @@ URNIC = sys.argv.pop(1)
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 COMMANDS = (
     "run",
+    "chaos",
     "fabric",
     "host",
     "check",
@@ -161,6 +162,19 @@ class Documentation(unittest.TestCase):
                 read |= set(re.findall(r'"(URNIC_[A-Z0-9_]+)"', path.read_text()))
         self.assertEqual(read - SET_BY_RUN, documented)
         self.assertLessEqual(SET_BY_RUN, read)
+
+    def test_the_page_of_the_adversary_has_what_the_command_lists(self):
+        listed = say(URNIC, "chaos", "--list")
+        page = (ROOT / "nic/adversary/CHAOS.md").read_text()
+        behaviors = re.findall(
+            r"^([a-z-]+)( .*)?\n  (.+)\n  rule:     (.+)\n  exposes:  .+$", listed, re.MULTILINE
+        )
+        self.assertGreater(len(behaviors), 20)
+        for name, note, what, rule in behaviors:
+            self.assertIn(f"| `{name}`{' (named only)' if note else ''} | {what} |\n", page)
+            self.assertIn(f"| `{name}` | {rule} |\n", page)
+        sections = page.partition("## Behaviors")[2].partition("## What it never does")[0]
+        self.assertEqual(len(re.findall(r"^\| `", sections, re.MULTILINE)), 2 * len(behaviors))
 
     def test_an_unknown_page_is_refused(self):
         result = subprocess.run([URNIC, "manual", "nothing"], capture_output=True, text=True)

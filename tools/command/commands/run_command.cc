@@ -28,6 +28,7 @@
 #include "tools/command/path_tree.h"
 #include "tools/runtime/loader/loader_environment.h"
 #include "tools/runtime/loader/program_file.h"
+#include "verbs_api/adversary/spec.h"
 #include "verbs_api/config/environment.h"
 #include "verbs_api/config/environment_values.h"
 #include "verbs_api/fault/fault_list.h"
@@ -113,6 +114,12 @@ strict, which grants only what all of these grant. What is unknown stays as it i
 says which. 'urnic personalities' shows all, with the sources. PERSONALITIES.md, below share/doc/urnic, has
 the rest.
 
+Chaos (--chaos=SPEC): the NIC does what the rules allow and programs may not expect: payloads are read late,
+completions of different queues change places, fields that mean nothing have random values. What it does is
+drawn from the seed. SPEC: seed=N, only=NAME+NAME, off=NAME+NAME (behaviors, see 'urnic chaos --list'),
+scale=X (of all pauses), log=FILE (where the last unusual acts are kept), separated by commas. 'urnic chaos'
+looks for a seed with which a program fails. CHAOS.md, below share/doc/urnic, has all.
+
 Congestion control (--cc SPEC): CONTROLLER[:[DEFAULTS,]NAME=NUMBER,...], e.g. dcqcn, dcqcn:paper,rpg_ai_rate=50, timely, swift,
 fixed:rate=1000 (Mb/s), or none, the default. CONGESTION.md, below share/doc/urnic, has all names.
 
@@ -139,7 +146,7 @@ Files (--files WAY): programs find the device below /sys/class/infiniband, /sys/
 Everything is done by environment variables, which can be set by hand: LD_AUDIT, LD_LIBRARY_PATH, LD_PRELOAD,
 URNIC_PATHS (for what programs read below /sys/class/infiniband and /dev/infiniband), and URNIC_IP, URNIC_IP6,
 URNIC_MAC, URNIC_MTU, URNIC_VLAN, URNIC_PORT, URNIC_DEVICES, URNIC_PCAP, URNIC_RECORD, URNIC_FAULT, URNIC_CC,
-URNIC_RECOVERY, URNIC_LIKE, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, URNIC_SANITIZER,
+URNIC_RECOVERY, URNIC_LIKE, URNIC_SEED, URNIC_VERBOSE, URNIC_EXPLAIN, URNIC_SANITIZER, URNIC_CHAOS,
 and without an option URNIC_PROGRESS=hybrid|thread
 (who works: the program's polling too, or the NIC's own thread alone), URNIC_CPUS=LIST (the processors of the
 NIC's threads, such as 0-3,8; by default those that the program was started with), URNIC_ICRC=wires|always
@@ -361,6 +368,9 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->expected(0, 1)
       ->check(accepted_by(parse_sanitizer))
       ->type_name("[=SPEC]");
+  add_variable("--chaos", "URNIC_CHAOS", "Do what the rules allow and programs may not expect, see below")
+      ->check(accepted_by(verbs_api::parse_adversary))
+      ->type_name("SPEC");
   command->add_flag_callback(
       "--explain", [] { setenv("URNIC_EXPLAIN", "1", 1); },
       "Say on stderr why a work request failed or was refused");

@@ -70,7 +70,7 @@ PortPointer with_direct_links(PortPointer wire, drivers::DirectPort::Config link
 /// be able to notice.
 bool must_have_icrc(const NicEnvironment& environment) {
   const bool is_looked_at = !environment.pcap_file.empty() || !environment.record_file.empty();
-  return environment.has_icrc_always || is_looked_at || !environment.faults.frames.empty();
+  return environment.has_icrc_always || is_looked_at || !environment.all_faults().frames.empty();
 }
 
 /// To the NICs of the same fabric.
@@ -195,12 +195,16 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, int last
   return with_links_of_fabric(std::move(wire.value()), environment);
 }
 
-Result<PortPointer, Error> with_faults(PortPointer wire, const std::string& text) {
+Result<PortPointer, Error> with_faults(PortPointer wire, const NicEnvironment& environment) {
+  const std::string text = environment.all_faults().frames;
   if (wire == nullptr || text.empty()) return wire;
   const auto spec = drivers::FaultSpec::parse(text);
   if (!spec) return spec.error();
   static const nic::SteadyClock clock;
-  const auto tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
+  drivers::FaultPort::Tell tell;
+  if (!environment.faults.frames.empty()) {
+    tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
+  }
   return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), clock, tell));
 }
 
@@ -273,7 +277,7 @@ PortPointer with_hairpin(PortPointer port, const NicEnvironment& environment) {
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   auto opened = open_unwrapped(environment);
   if (!opened) return opened.error();
-  auto faulty = with_faults(std::move(opened.value().port), environment.faults.frames);
+  auto faulty = with_faults(std::move(opened.value().port), environment);
   if (!faulty) return faulty.error();
   opened.value().port = with_hairpin(std::move(faulty.value()), environment);
   if (auto recorded = add_recorders(opened.value(), environment); !recorded) return recorded.error();

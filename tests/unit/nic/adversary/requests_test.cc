@@ -1,0 +1,120 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <vector>
+
+#include "tests/unit/nic/adversary/adversary_fixture.h"
+
+namespace urnic::nic {
+namespace {
+
+using testing::ElementsAre;
+using transport::Completion;
+using transport::CompletionStatus;
+using transport::SendOperation;
+using namespace std::chrono_literals;
+
+constexpr std::size_t kManyRequests = 60;
+constexpr std::size_t kSmall = 64;
+
+// The memory of a request is read after the post: what the program writes there meanwhile is sent.
+TEST_F(AdversaryTest, ReadsSomePayloadsLate) {
+  behave({Behavior::kLatePayload});
+  connect();
+  fill(0, 0, kManyRequests * kSmall, 1);
+  for (std::size_t i = 0; i < kManyRequests; ++i)
+    pair.a().post(write_to_b(i, i * kSmall), i * kSmall, kSmall);
+  fill(0, 0, kManyRequests * kSmall, 2);
+  pair.pass(200ms);
+  EXPECT_EQ(poll_ids(0).size(), kManyRequests);
+  // Requests leave in their order: those before the first that waited were read in time.
+  EXPECT_TRUE(is_filled(1, (kManyRequests - 1) * kSmall, kSmall, 2));
+  EXPECT_GT(acts.count(), 0u);
+}
+
+TEST_F(AdversaryTest, LeavesInlineDataAlone) {
+  behave({Behavior::kLatePayload});
+  connect();
+  fill(0, 0, kManyRequests * kSmall, 1);
+  for (std::size_t i = 0; i < kManyRequests; ++i) {
+    const std::array elements{transport::Sge{
+        .address = reinterpret_cast<std::uintptr_t>(&pair.a().memory()[i * kSmall]), .length = kSmall}};
+    ASSERT_EQ(QueuePair::SendBatch(pair.a().qp()).post_inline(write_to_b(i, i * kSmall), elements),
+              PostStatus::kPosted);
+  }
+  fill(0, 0, kManyRequests * kSmall, 2);
+  pair.pass(200ms);
+  EXPECT_EQ(poll_ids(0).size(), kManyRequests);
+  EXPECT_TRUE(is_filled(1, 0, kManyRequests * kSmall, 1));
+}
+
+TEST_F(AdversaryTest, KeepsRequestsOfAQueuePairInOrderAndEachOnce) {
+  behave({Behavior::kLatePayload, Behavior::kSlowQueuePair});
+  connect();
+  std::vector<std::uint64_t> expected;
+  for (std::size_t i = 0; i < kManyRequests; ++i) {
+    pair.b().post_receive(i, i * kSmall, kSmall);
+    pair.a().post_send(i, i * kSmall, kSmall);
+    expected.push_back(i);
+  }
+  pair.pass(500ms);
+  EXPECT_EQ(poll_ids(0), expected);
+  EXPECT_EQ(poll_ids(1), expected);
+}
+
+TEST_F(AdversaryTest, StallsOneQueuePairWhileAnotherGoesOn) {
+  behave({Behavior::kSlowQueuePair});
+  connect();
+  connect();
+  bool was_overtaken = false;
+  for (int run = 0; run < 20; ++run) {
+    for (std::uint64_t i = 0; i < kManyRequests; ++i) {
+      pair.a().post(write_to_b(0, 0), 0, kSmall, 0);
+      pair.a().post(write_to_b(1, kSmall), kSmall, kSmall, 1);
+    }
+    pair.settle();
+    const std::vector<std::uint64_t> ids = poll_ids(0);
+    const auto of_second = static_cast<std::size_t>(std::count(ids.begin(), ids.end(), 1u));
+    was_overtaken = was_overtaken || (of_second == kManyRequests && ids.size() < 2 * kManyRequests);
+    pair.pass(20ms);
+    EXPECT_EQ(ids.size() + poll(0).size(), 2 * kManyRequests);
+  }
+  EXPECT_TRUE(was_overtaken);
+}
+
+// Unsignaled ones included, and in the order of each queue.
+TEST_F(AdversaryTest, FlushesLateAndCompletely) {
+  bool was_late = false;
+  behave({Behavior::kLateFlush, Behavior::kLatePayload});
+  for (std::size_t run = 0; run < 16; ++run) {
+    connect();
+    pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return true; };
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      pair.a().post_receive(100 + i, 0, kSmall, run);
+      pair.a().post_send(i, 0, kSmall, run);
+    }
+    ASSERT_TRUE(pair.a().qp(run).modify({.state = transport::QpState::kError}));
+    pair.settle();
+    std::vector<Completion> seen = poll(0);
+    was_late = was_late || seen.empty();
+    pair.pass(50ms);
+    for (const Completion& completion : poll(0)) seen.push_back(completion);
+    ASSERT_EQ(seen.size(), 20u);
+    std::vector<std::uint64_t> sends;
+    for (const Completion& completion : seen) {
+      EXPECT_EQ(completion.status, CompletionStatus::kWorkRequestFlushed);
+      if (completion.wr_id < 100) sends.push_back(completion.wr_id);
+    }
+    EXPECT_THAT(sends, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+    pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return false; };
+  }
+  EXPECT_TRUE(was_late);
+}
+
+}  // namespace
+}  // namespace urnic::nic
