@@ -83,6 +83,12 @@ void AdversaryEndpoint::on_packet(const transport::wire::Packet& packet, Time no
 
 bool AdversaryEndpoint::on_timeout(Time now) {
   if (placement_.due() <= now) placement_.settle();
+  // Here and not in poll_transmit(): a datagram's route is found before that, by next_destination().
+  if (held_until_ <= now) {
+    held_until_ = kNever;
+    ++seen_;
+    hold_posts(now);
+  }
   return inner_->next_timeout() <= now && inner_->on_timeout(now);
 }
 
@@ -118,11 +124,7 @@ WrittenPacket AdversaryEndpoint::poll_transmit(std::span<std::byte> out, Time no
 /// stay in theirs.
 void AdversaryEndpoint::hold_posts(Time now) {
   if (!adversary_.does(Behavior::kLatePayload)) return;
-  if (held_until_ != kNever) {
-    if (now < held_until_) return;
-    held_until_ = kNever;
-    ++seen_;
-  }
+  if (held_until_ != kNever) return;
   for (const std::uint32_t end = send_queue_.posted_tail(); seen_ != end; ++seen_) {
     if (!adversary_.strikes(Behavior::kLatePayload, queue_pair_, seen_, kOneLateRequestIn)) continue;
     const auto pause = adversary_.pause(Behavior::kLatePayload, queue_pair_, seen_, kLongestHold);
