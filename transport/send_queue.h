@@ -84,7 +84,7 @@ class SendQueue {
   // --- Consumer ---
 
   std::uint32_t head() const { return head_.load(std::memory_order_relaxed); }
-  std::uint32_t tail() const { return is_held_ ? held_at_ : posted_tail(); }
+  std::uint32_t tail() const { return shown_end_->load(std::memory_order_acquire); }
   bool is_empty() const { return head() == tail(); }
 
   SendWqe& at(std::uint32_t position) { return wqes_[position & mask_]; }
@@ -107,10 +107,10 @@ class SendQueue {
   /// From now on the consumer does not see the work request at `position`, nor those that follow it; and sees
   /// all again. The adversary's.
   void hold_at(std::uint32_t position) {
-    is_held_ = true;
-    held_at_ = position;
+    held_at_.store(position, std::memory_order_relaxed);
+    shown_end_ = &held_at_;
   }
-  void show_all() { is_held_ = false; }
+  void show_all() { shown_end_ = &tail_; }
   /// tail(), with those that are held.
   std::uint32_t posted_tail() const { return tail_.load(std::memory_order_acquire); }
 
@@ -131,11 +131,11 @@ class SendQueue {
   QueueArray<SendWqe> wqes_;
   QueueArray<Sge> sges_;
   QueueArray<std::byte> data_;  // inline or kept, for each place of the ring
-  bool is_held_ = false;        // consumer's own, as what follows
-  std::uint32_t held_at_ = 0;
   std::uint32_t prepared_ = 0;  // producer's own
   std::atomic<std::uint32_t> head_{0};
   std::atomic<std::uint32_t> tail_{0};
+  std::atomic<std::uint32_t> held_at_{0};                 // consumer's own, as what follows
+  const std::atomic<std::uint32_t>* shown_end_ = &tail_;  // tail_ or held_at_
   const std::atomic<std::uint32_t>* room_end_ = &head_;
 };
 

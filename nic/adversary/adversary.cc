@@ -53,6 +53,17 @@ void Adversary::settle_all() {
   while (!pending_.empty()) pending_.back()->settle();
 }
 
+void Adversary::settle_others(const Placement& writer, std::span<const std::byte> memory) {
+  const auto is_in_the_way = [&](const Placement* placement) {
+    return placement != &writer && placement->is_about_to_write(memory);
+  };
+  while (true) {
+    const auto found = std::find_if(pending_.begin(), pending_.end(), is_in_the_way);
+    if (found == pending_.end()) return;
+    (*found)->settle();
+  }
+}
+
 void spin(Duration pause) {
   const auto end = std::chrono::steady_clock::now() + pause;
   while (std::chrono::steady_clock::now() < end) {

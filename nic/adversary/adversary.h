@@ -4,7 +4,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +57,8 @@ class Adversary {
   void remove_pending(Placement& placement) { std::erase(pending_, &placement); }
   /// From now on all that came is in memory.
   void settle_all();
+  /// The same of what goes to these bytes, except by `writer`.
+  void settle_others(const Placement& writer, std::span<const std::byte> memory);
 
  private:
   AdversarySettings settings_;

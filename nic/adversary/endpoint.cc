@@ -69,6 +69,12 @@ void AdversaryEndpoint::to_error() {
   inner_->to_error();
 }
 
+// Its buffers are the program's afterwards.
+void AdversaryEndpoint::forget_receiver(const transport::ReceiveQueue& queue) {
+  placement_.settle();
+  inner_->forget_receiver(queue);
+}
+
 // With selective repeat one packet can end several messages that wait for it: nothing is held back then.
 void AdversaryEndpoint::on_packet(const transport::wire::Packet& packet, Time now) {
   const bool is_simple = inner_->config().recovery == transport::Recovery::kGoBackN;
@@ -83,13 +89,17 @@ void AdversaryEndpoint::on_packet(const transport::wire::Packet& packet, Time no
 
 bool AdversaryEndpoint::on_timeout(Time now) {
   if (placement_.due() <= now) placement_.settle();
+  // The peer cannot acknowledge what waits here.
+  if (stalled_until_ != kNever && inner_->acknowledge_by() <= now) inner_->restart_ack_timer(now);
   // Here and not in poll_transmit(): a datagram's route is found before that, by next_destination().
   if (held_until_ <= now) {
     held_until_ = kNever;
     ++seen_;
     hold_posts(now);
   }
-  return inner_->next_timeout() <= now && inner_->on_timeout(now);
+  const bool is_ack_overdue = inner_->next_timeout() <= now && inner_->on_timeout(now);
+  if (inner_->state() == QpState::kError) placement_.settle();
+  return is_ack_overdue;
 }
 
 Time AdversaryEndpoint::next_timeout() const {
@@ -103,7 +113,7 @@ WrittenPacket AdversaryEndpoint::poll_transmit(std::span<std::byte> out, Time no
     return inner_->poll_transmit(out, now);
   }
   hold_posts(now);
-  if (stalled_until_ <= now) stalled_until_ = kNever;
+  if (stalled_until_ <= now) end_stall(now);
   // Responses do not wait: the peer's completion must not come after this program's, which may end.
   if (stalled_until_ != kNever && !inner_->has_pending_response()) return {};
   const WrittenPacket packet = inner_->poll_transmit(out, now);
@@ -141,6 +151,12 @@ void AdversaryEndpoint::let_go() {
   send_queue_.show_all();
   seen_ = send_queue_.posted_tail();
   held_until_ = stalled_until_ = kNever;
+}
+
+/// What it kept the peer from acknowledging has all its time from here on.
+void AdversaryEndpoint::end_stall(Time now) {
+  stalled_until_ = kNever;
+  inner_->restart_ack_timer(now);
 }
 
 bool AdversaryEndpoint::waits_with_flush(Time now) {

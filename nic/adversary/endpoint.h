@@ -44,7 +44,7 @@ class AdversaryEndpoint final : public transport::Endpoint {
   std::optional<transport::congestion::ControllerState> congestion_state(transport::Time now) const override {
     return inner_->congestion_state(now);
   }
-  void forget_receiver(const transport::ReceiveQueue& queue) override { inner_->forget_receiver(queue); }
+  void forget_receiver(const transport::ReceiveQueue& queue) override;
 
   void on_packet(const transport::wire::Packet& packet, transport::Time now) override;
   bool on_congestion_notification(transport::Time now) override {
@@ -66,6 +66,7 @@ class AdversaryEndpoint final : public transport::Endpoint {
   void let_go();
   bool waits_with_flush(transport::Time now);
   void maybe_stall(transport::Time now);
+  void end_stall(transport::Time now);
 
   Adversary& adversary_;
   std::uint32_t queue_pair_;

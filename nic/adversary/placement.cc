@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "nic/adversary/adversary.h"
@@ -53,25 +54,39 @@ void Placement::begin_packet(bool begins_message, bool may_wait, Time now) {
       adversary_.strikes(Behavior::kLastBytesFirst, queue_pair_, message_, kOneReversedMessageIn);
 }
 
-/// Whether the write would succeed now, and later as well while nothing changes: memory that comes and goes,
-/// and windows, are written at once.
-bool Placement::is_safe(const Target& target, std::size_t size) {
+/// Where it is in the process, if the write would succeed now, and later as well while nothing changes; null
+/// otherwise, also of windows and of memory that comes and goes: those are written at once.
+const std::byte* Placement::find_lasting(const Target& target, std::size_t size) {
   const DmaStatus status =
       target.is_local
           ? memory_.check_local(target.user.pd, Lkey{target.key}, target.address, size, Access::kLocalWrite)
           : memory_.check_remote(target.user, Rkey{target.key}, target.address, size, Access::kRemoteWrite);
-  if (status != DmaStatus::kOk) return false;
+  if (status != DmaStatus::kOk) return nullptr;
   const MemoryRegion* const region =
       memory_.find(target.is_local ? target.key : memory_.key_of(Rkey{target.key}));
-  return region != nullptr && region->backing == Backing::kMapped;
+  if (region == nullptr || region->backing != Backing::kMapped) return nullptr;
+  return region->memory + (target.address - region->address);
 }
 
+bool Placement::is_about_to_write(std::span<const std::byte> memory) const {
+  return std::any_of(chunks_.begin(), chunks_.end(), [memory](const Chunk& chunk) {
+    const std::less<> is_before;
+    return is_before(chunk.memory, memory.data() + memory.size()) &&
+           is_before(memory.data(), chunk.memory + chunk.size);
+  });
+}
+
+// Of two WRITEs to one place the one that came last stays, by whatever queue pairs they came.
 DmaStatus Placement::write(const Target& target, std::span<const std::byte> from) {
-  if ((!is_late_ && !is_last_first_) || from.empty() || !is_safe(target, from.size())) {
+  if (from.empty()) return write_now(target, from);
+  const std::byte* const memory = find_lasting(target, from.size());
+  if (memory == nullptr) {
+    adversary_.settle_all();
     return write_now(target, from);
   }
+  adversary_.settle_others(*this, {memory, from.size()});
   if (!is_late_ || !may_wait_) return place(target, from);
-  keep(target, from);
+  keep(target, memory, from);
   return DmaStatus::kOk;
 }
 
@@ -100,14 +115,14 @@ DmaStatus Placement::place(const Target& target, std::span<const std::byte> from
   return DmaStatus::kOk;
 }
 
-void Placement::keep(const Target& target, std::span<const std::byte> from) {
+void Placement::keep(const Target& target, const std::byte* memory, std::span<const std::byte> from) {
   if (chunks_.empty()) {
     adversary_.add_pending(*this);
     const auto pause = adversary_.pause(Behavior::kLatePlacement, queue_pair_, message_, kLongestDelay);
     adversary_.note(Behavior::kLatePlacement, "queue pair", queue_pair_, "message", message_, pause);
     due_ = now_ + pause;
   }
-  chunks_.push_back({.target = target, .begin = bytes_.size(), .size = from.size()});
+  chunks_.push_back({.target = target, .memory = memory, .begin = bytes_.size(), .size = from.size()});
   bytes_.insert(bytes_.end(), from.begin(), from.end());
   if (bytes_.size() >= kMostKeptBytes) settle();
 }

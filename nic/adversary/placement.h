@@ -33,6 +33,8 @@ class Placement final : public transport::Dma {
   void settle();
   /// When settle() has to be called at the latest; kNever while everything is in memory.
   transport::Time due() const { return due_; }
+  /// Whether something is held back that goes to one of these bytes of the process.
+  bool is_about_to_write(std::span<const std::byte> memory) const;
 
   transport::DmaStatus read_local(transport::PdId pd, transport::Lkey lkey, std::uint64_t address,
                                   std::span<std::byte> to, transport::wire::TailCrc* tail) override;
@@ -71,15 +73,16 @@ class Placement final : public transport::Dma {
   };
   struct Chunk {
     Target target;
-    std::size_t begin = 0;  // in bytes_
+    const std::byte* memory = nullptr;  // where that is in the process
+    std::size_t begin = 0;              // in bytes_
     std::size_t size = 0;
   };
 
-  bool is_safe(const Target& target, std::size_t size);
+  const std::byte* find_lasting(const Target& target, std::size_t size);
   transport::DmaStatus write(const Target& target, std::span<const std::byte> from);
   transport::DmaStatus write_now(const Target& target, std::span<const std::byte> from);
   transport::DmaStatus place(const Target& target, std::span<const std::byte> from);
-  void keep(const Target& target, std::span<const std::byte> from);
+  void keep(const Target& target, const std::byte* memory, std::span<const std::byte> from);
 
   Adversary& adversary_;
   MemoryTable& memory_;

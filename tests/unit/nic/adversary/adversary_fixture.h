@@ -34,8 +34,8 @@ class AdversaryTest : public testing::Test {
   }
 
   /// Both devices behave so, and nothing else is unusual. Queues come after it.
-  void behave(std::initializer_list<Behavior> behaviors, std::uint64_t seed = 1) {
-    AdversarySettings settings{.seed = seed};
+  void behave(std::initializer_list<Behavior> behaviors, double scale = 1) {
+    AdversarySettings settings{.scale = scale};
     for (const Behavior behavior : behaviors) settings.behaviors.set(static_cast<std::size_t>(behavior));
     for (std::size_t end : {0u, 1u}) {
       Device& device = pair.hosts[end]->device();
@@ -44,10 +44,10 @@ class AdversaryTest : public testing::Test {
     }
   }
   /// A connection whose ends complete in `queues`.
-  void connect(transport::PathMtu mtu = transport::PathMtu::k1024) {
+  void connect(const DevicePair::ConnectOptions& options = {}) {
     for (std::size_t end : {0u, 1u}) add_queue_pair(end);
     DevicePair::connect(pair.a(), *pair.a().queue_pairs().back(), pair.b(), *pair.b().queue_pairs().back(),
-                        {.path_mtu = mtu});
+                        options);
   }
   QueuePair& add_queue_pair(std::size_t end) {
     QpCreateAttributes attributes = pair.hosts[end]->default_attributes();

@@ -101,6 +101,52 @@ TEST_F(AdversaryTest, KeepsTwoWritesToOnePlaceInOrder) {
   }
 }
 
+// Their program knows that the first one is complete before it posts the second.
+TEST_F(AdversaryTest, KeepsWritesOfTwoQueuePairsToOnePlaceInOrder) {
+  behave({Behavior::kLatePlacement, Behavior::kLastBytesFirst});
+  connect();
+  connect();
+  for (int run = 1; run <= kManyRuns; ++run) {
+    fill(0, 0, kLarge, run);
+    fill(0, kLarge, kLarge, run + 100);
+    pair.a().post(write_to_b(1, 0), 0, kLarge, 0);
+    pair.settle();
+    ASSERT_EQ(poll_ids(0).size(), 1u);
+    pair.a().post(write_to_b(2, 0), kLarge, kLarge, 1);
+    pair.pass(1ms);
+    EXPECT_TRUE(is_filled(1, 0, kLarge, run + 100)) << run;
+    static_cast<void>(poll(0));
+  }
+}
+
+// The answer is held back for longer than the peer is given to send the rest of it.
+TEST_F(AdversaryTest, TouchesNoMemoryAfterItsRequestHasFailed) {
+  behave({Behavior::kLatePlacement}, 100);
+  for (std::size_t run = 0; run < 16; ++run) {
+    connect({.ack_timeout = 1, .retry_count = 0});
+    transport::SendRequest read = write_to_b(1, 0);
+    read.operation = SendOperation::kRead;
+    fill(0, 0, kLarge, 1);
+    fill(1, 0, kLarge, 2);
+    pair.a().post(read, 0, kLarge, run);
+    int answers = 0;
+    pair.wire.is_lost = [&answers](std::size_t from, const FakeWire::Bytes&) {
+      return from == 1 && ++answers > 3;
+    };
+    std::vector<transport::Completion> seen;
+    for (int wait = 0; seen.empty() && wait < 1000; ++wait) {
+      pair.pass(1ms);
+      seen = poll(0);
+    }
+    pair.wire.is_lost = [](std::size_t, const FakeWire::Bytes&) { return false; };
+    ASSERT_FALSE(seen.empty());
+    ASSERT_EQ(seen.front().status, CompletionStatus::kRetryExceeded);
+    fill(0, 0, kLarge, 3);
+    pair.pass(100ms);
+    EXPECT_TRUE(is_filled(0, 0, kLarge, 3)) << run;
+  }
+}
+
 TEST_F(AdversaryTest, TouchesNoMemoryAfterItWasDeregistered) {
   behave({Behavior::kLatePlacement});
   connect();

@@ -87,6 +87,20 @@ TEST_F(AdversaryTest, StallsOneQueuePairWhileAnotherGoesOn) {
   EXPECT_TRUE(was_overtaken);
 }
 
+// The time in which the peer has to acknowledge does not pass in a stall.
+TEST_F(AdversaryTest, UsesUpNoRetryInAStall) {
+  behave({Behavior::kSlowQueuePair}, 100);
+  connect({.path_mtu = transport::PathMtu::k256});
+  const std::uint64_t acts_before = acts.count();
+  for (std::uint64_t run = 0; run < 40; ++run) {
+    pair.a().post(write_to_b(run, 0), 0, 32 * 256);
+    pair.pass(1s);
+    EXPECT_EQ(poll_ids(0), std::vector<std::uint64_t>{run});
+  }
+  EXPECT_GT(acts.count(), acts_before + 5);
+  EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
+}
+
 // Unsignaled ones included, and in the order of each queue.
 TEST_F(AdversaryTest, FlushesLateAndCompletely) {
   bool was_late = false;
