@@ -197,6 +197,7 @@ ALLOWED = {
         *SIM_ROOMS[:3],
         SIM_KERNEL,
         "drivers/network/topology.h",
+        "nic/adversary",
         "nic/queues",
         *NIC_BASE,
     },

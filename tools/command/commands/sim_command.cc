@@ -27,6 +27,8 @@ constexpr const char* kExperimentGroup = "A network and a workload from files";
 constexpr const char* kSimFooter =
     R"(Without --topology each seed draws a hostile network of its own, with hosts and traffic; the same seed does the same, to the byte. One seed
 in three draws switches and links too, whose queues fill, mark, drop and pause. --path switched lets all seeds do so, --path direct none.
+In one seed of four NICs have an adversary, which does what the rules allow and no more: CHAOS.md. --chaos all
+gives one to all NICs of all seeds, --chaos none to none.
 A failed seed is printed with the command that repeats it. Exit code: 0 when nothing failed, else 1.
 
 With --topology the NICs, with all that they have on real wires, are hosts of the network that the file describes, and do what the workload
@@ -138,6 +140,12 @@ void SimCommand::add_seed_options(CLI::App& command) {
           "How frames travel, instead of what the seeds draw: over one switch that only delays, or through "
           "random topologies")
       ->check(CLI::IsMember({"direct", "switched"}))
+      ->group(kSeedGroup);
+  command
+      .add_option_function<std::string>(
+          "--chaos", [this](const std::string& which) { options_.forced.adversaries = which == "all"; },
+          "Which NICs have an adversary, as with 'urnic run --chaos', instead of what the seeds draw")
+      ->check(CLI::IsMember({"all", "none"}))
       ->group(kSeedGroup);
   command
       .add_flag("-v,--verbose", options_.verbose,

@@ -54,6 +54,7 @@ std::string describe(const Run& run) {
   std::string text = fmt::format("--seed {}", run.seed);
   if (run.forced.recovery) text += fmt::format(" --recovery {}", nic::name_of(*run.forced.recovery));
   if (run.forced.path) text += fmt::format(" --path {}", name_of(*run.forced.path));
+  if (run.forced.adversaries) text += fmt::format(" --chaos {}", *run.forced.adversaries ? "all" : "none");
   return text;
 }
 
@@ -84,6 +85,7 @@ bool is_excluded(CoverageEvent event, const RunnerOptions& options) {
   const bool is_selective =
       event == CoverageEvent::kSelectiveNak || event == CoverageEvent::kSelectiveRepetition;
   if (is_selective && options.forced.recovery == transport::Recovery::kGoBackN) return true;
+  if (is_of_adversary(event) && options.forced.adversaries == false) return true;
   return is_of_topology(event) && options.forced.path == PathKind::kDirect;
 }
 

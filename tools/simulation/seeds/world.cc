@@ -293,6 +293,7 @@ void World::fall_silent() {
 }
 
 void World::judge_end() {
+  for (PairDriver* const pair : pairs_) pair->judge_end();
   check_memory();
   for (const Machine& machine : scene_.machines) {
     const char host = name(machine.host->id());
@@ -359,6 +360,9 @@ void World::collect_coverage() {
   collect_path();
   coverage_.add(CoverageEvent::kFrames, observer_.sent_frames());
   coverage_.add(options_.hosts > 2 ? CoverageEvent::kManyHosts : CoverageEvent::kTwoHosts);
+  coverage_.add(CoverageEvent::kAdversaries,
+                static_cast<std::uint64_t>(std::ranges::count_if(
+                    options_.adversaries, [](const auto& one) { return one.has_value(); })));
   coverage_.add(CoverageEvent::kNotified, observer_.notifications().sent());
   for (const Machine& machine : scene_.machines) {
     for (const auto& [name, value] : machine.host->device().all_counters()) {

@@ -51,6 +51,10 @@ enum class CoverageEvent : std::uint8_t {
   kOtherWay,
   kGivenUp,
   kStall,
+  // Adversaries.
+  kAdversaries,
+  kPlacedLate,
+  kFlushedBeforeFailure,
   kDeregistered,
   kDeregisteredInUse,
   // Recovery.
@@ -210,6 +214,9 @@ inline constexpr auto kCoverageEvents = [] {
       {kOtherWay, "frames by another way than the first"},
       {kGivenUp, "frames too late to be delivered"},
       {kStall, "host stalled"},
+      {kAdversaries, "NICs with an adversary"},
+      {kPlacedLate, "WRITEs acknowledged before their bytes were in memory"},
+      {kFlushedBeforeFailure, "flushes seen before the failure that they followed"},
       {kDeregistered, "memory deregistered"},
       {kDeregisteredInUse, "its users"},
       {kSequenceNak, "sequence NAKs"},
@@ -332,6 +339,11 @@ static_assert(std::ranges::all_of(kCoverageEvents, [](const NamedEvent& row) {
 /// Only worlds with a topology have it.
 constexpr bool is_of_topology(CoverageEvent event) {
   return event >= CoverageEvent::kTopologies && event <= CoverageEvent::kGivenUp;
+}
+
+/// Only worlds with adversaries have it.
+constexpr bool is_of_adversary(CoverageEvent event) {
+  return event >= CoverageEvent::kAdversaries && event <= CoverageEvent::kFlushedBeforeFailure;
 }
 
 class Coverage {

@@ -26,7 +26,8 @@ enum class Stream : std::uint8_t {
   kConnections,
   kCongestion,
   kRecovery,
-  kTopology
+  kTopology,
+  kAdversaries
 };
 
 /// A stream of random numbers that depends on seed and stream only. The engine's output is fixed by the C++

@@ -23,6 +23,9 @@ double microseconds_of(Duration duration) {
   return static_cast<double>(duration.count()) / 1000;
 }
 
+/// An adversary flushes up to 20 ms late, and then lets the completions wait.
+constexpr Duration kLongestPlay = milliseconds(25);
+
 /// Half of the kinds of fault are on in a seed, each at a rate of its own.
 double draw_rate(Random& random) {
   static constexpr std::array kRates = {0.002, 0.005, 0.01, 0.02, 0.04};
@@ -244,6 +247,19 @@ void draw_path(Options& options, std::optional<PathKind> forced) {
   for (std::uint8_t& traffic_class : options.traffic_classes) traffic_class = draw_traffic_class(random);
 }
 
+/// One world in four has adversaries. From a stream of its own, as above.
+void draw_adversaries(Options& options, std::optional<bool> forced) {
+  Random random(options.seed, Stream::kAdversaries);
+  const bool is_drawn = random.chance(0.25);
+  const bool has_any = forced.value_or(is_drawn);
+  for (std::uint32_t host = 0; host < options.hosts; ++host) {
+    nic::AdversarySettings settings{.seed = random.next(), .scale = random.pick(std::array{0.3, 1.0, 1.0})};
+    settings.behaviors = nic::behaviors_of(settings.seed);
+    const bool has_one = has_any && (forced || random.chance(0.7));
+    options.adversaries.push_back(has_one ? std::optional(settings) : std::nullopt);
+  }
+}
+
 /// As `--cc` takes it.
 std::string_view name_of_controller(const transport::congestion::Choice& choice) {
   static constexpr std::array<std::string_view, 5> kNames = {"none", "dcqcn", "timely", "swift", "fixed"};
@@ -285,6 +301,15 @@ std::string describe(const LinkOptions& link, HostId host) {
   return text + "]";
 }
 
+std::string describe(const nic::AdversarySettings& adversary, HostId host) {
+  std::string text = fmt::format(" chaos={}:[seed={} scale={}", name(host), adversary.seed, adversary.scale);
+  for (const nic::BehaviorRow& row : nic::all_behaviors()) {
+    if (adversary.behaviors.test(static_cast<std::size_t>(row.behavior)))
+      text += fmt::format(" {}", row.name);
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 std::string_view name_of(PathKind kind) {
@@ -314,7 +339,13 @@ Options Options::draw(std::uint64_t seed, const Forced& forced) {
   draw_congestion(options);
   draw_recovery(options, forced.recovery);
   draw_path(options, forced.path);
+  draw_adversaries(options, forced.adversaries);
   return options;
+}
+
+bool Options::places_late(HostId host) const {
+  constexpr auto kLatePlacement = static_cast<std::size_t>(nic::Behavior::kLatePlacement);
+  return has_adversary(host) && adversaries[index(host)]->behaviors.test(kLatePlacement);
 }
 
 bool Options::is_peaceful() const {
@@ -342,6 +373,11 @@ Duration Options::max_frame_age() const {
   }
   if (topology) worst += kMaxTransit;
   return worst + stall_time + milliseconds(20);  // the rest is for queueing before the link
+}
+
+Duration Options::settling_time() const {
+  const bool has_any = std::ranges::any_of(adversaries, [](const auto& one) { return one.has_value(); });
+  return max_frame_age() + (has_any ? kLongestPlay : Duration(0));
 }
 
 // A host stalls, or its port is full; links that are paused or slow hold it up for longer.
@@ -397,6 +433,9 @@ std::string Options::to_string() const {
   for (const ExactLoss& loss : exact_losses) {
     text +=
         fmt::format(" lose={}:{}#{}+{}", name(loss.from), sim::to_string(loss.kind), loss.first, loss.count);
+  }
+  for (std::uint32_t host = 0; host < hosts; ++host) {
+    if (has_adversary(host_id(host))) text += describe(*adversaries[host], host_id(host));
   }
   if (topology) {
     text += fmt::format(" topology=[{}] dscps=", describe(*topology));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "drivers/network/topology.h"
+#include "nic/adversary/settings.h"
 #include "tools/simulation/seeds/core/event.h"
 #include "tools/simulation/seeds/core/wire_view.h"
 #include "transport/congestion/choice.h"
@@ -98,8 +99,9 @@ std::optional<PathKind> parse_path(std::string_view name);
 struct Forced {
   std::optional<transport::Recovery> recovery{};  ///< of all RC pairs
   std::optional<PathKind> path{};
+  std::optional<bool> adversaries{};  ///< whether all NICs have one, or none
 
-  bool any() const { return recovery || path; }
+  bool any() const { return recovery || path || adversaries; }
 };
 
 /// Swarm testing: each seed turns some things on and others off, so that one feature does not hide another.
@@ -169,6 +171,8 @@ struct Options {
   double stall = 0;       ///< probability, per run of a host, of not running for up to stall_time
   Duration stall_time{};
   double port_full = 0;  ///< probability, per frame, of a port that takes no more for a while
+  /// By host: the adversary that its NIC has, which does what the rules allow (nic/adversary/CHAOS.md).
+  std::vector<std::optional<nic::AdversarySettings>> adversaries{};
 
   // The network.
   std::vector<LinkOptions> links{};  ///< by host
@@ -190,6 +194,11 @@ struct Options {
     return repeats_selectively[pair] ? transport::Recovery::kSelectiveRepeat : transport::Recovery::kGoBackN;
   }
   HostId host_of(std::uint32_t pair, Side side) const { return ends[pair][index(side)]; }
+  bool has_adversary(HostId host) const {
+    return index(host) < adversaries.size() && adversaries[index(host)].has_value();
+  }
+  /// Whether the bytes of a WRITE that was acknowledged may reach this host's memory later.
+  bool places_late(HostId host) const;
   /// Nothing bad happens in this world, so nothing may be sent twice in it.
   bool is_peaceful() const;
   Duration effective_ack_timeout() const;
@@ -198,6 +207,9 @@ struct Options {
   Duration frame_lateness() const;
   /// A frame that was not delivered this long after it was sent will not be any more.
   Duration max_frame_age() const;
+  /// So long after queue pairs went to ERR none of their frames is under way, and the program has seen all of
+  /// their completions.
+  Duration settling_time() const;
 };
 
 /// The delay an RNR NAK asks for with `code`, 0..31 (fact 35, typed in from there).

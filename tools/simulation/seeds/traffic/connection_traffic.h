@@ -89,6 +89,7 @@ class ConnectionTraffic final : public Traffic {
   void observe(End& active, const End& passive);
   void on_send_completion(End& end, const transport::Completion& completion);
   void on_receive_completion(End& end, const transport::Completion& completion);
+  void judge_receive_failure(End& end, const transport::Completion& completion);
   bool has_all_data(const End& end) const;
   void finish_when_ready(End& end);
   void finish(End& end);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -16,6 +17,9 @@ namespace {
 
 using transport::CompletionStatus;
 using transport::SendOperation;
+
+/// What an adversary holds back is in memory then, unless its host stalls.
+constexpr Duration kLatestPlacement = std::chrono::milliseconds(2);
 
 std::optional<CoverageEvent> coverage_event_of(transport::CompletionOpcode opcode) {
   using enum transport::CompletionOpcode;
@@ -75,6 +79,11 @@ std::optional<CoverageEvent> coverage_event_of(CompletionStatus status) {
   }
 }
 
+bool expects_answer(const Operation& operation) {
+  return operation.brings_data() || operation.kind == SendOperation::kFlush ||
+         operation.kind == SendOperation::kAtomicWrite;
+}
+
 }  // namespace
 
 void EndpointDriver::on_completion(const transport::Completion& completion) {
@@ -86,6 +95,8 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
     scene_.coverage.add(*event);
   }
   if (!is_success) is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
+  if (!is_success && completion.status != CompletionStatus::kWorkRequestFlushed)
+    flush_without_reason_.reset();
   ended_.clear();
   // Which receives of a shared queue are this queue pair's shows when they complete.
   if (is_receive && is_shared_receive(completion.wr_id)) receives_.on_posted(completion.wr_id);
@@ -111,6 +122,8 @@ void EndpointDriver::on_send_ended(const Ended& ended) {
 void EndpointDriver::on_succeeded(const Operation& operation) {
   scene_.coverage.add(CoverageEvent::kOperations);
   if (is_xrc()) scene_.coverage.add(CoverageEvent::kXrcCompleted);
+  // The answer says that all WRITEs before the request are in memory.
+  if (expects_answer(operation)) judge_late_writes_before(operation.id);
   Progress& progress = progress_of(operation);
   progress.succeeded = true;
   if (operation.violation) {
@@ -134,7 +147,8 @@ void EndpointDriver::on_succeeded(const Operation& operation) {
   }
   // From here on the NIC must not touch any of this memory, whatever the network still holds.
   if (!operation.is_inline) maybe_scribble(host_, operation.local);
-  if ((operation.places_data() || operation.is_read()) && !operation.in_chain) {
+  const bool is_late = !late_writes_.empty() && late_writes_.back().wr_id == operation.id;
+  if ((operation.places_data() || operation.is_read()) && !operation.in_chain && !is_late) {
     maybe_scribble(peer_host_, {operation.remote});
   }
 }
@@ -147,8 +161,52 @@ void EndpointDriver::on_write_succeeded(const Operation& operation, const Progre
                          to_string(operation.kind), operation.id));
   } else if (progress.overwritten) {
     peer_host_.memory().settle_as_is(operation.remote);
+  } else if (operation.is_write() && scene_.options.places_late(peer_host_.id())) {
+    late_writes_.push_back({.wr_id = operation.id, .due = scene_.now() + kLatestPlacement});
+    const std::size_t first = first_mismatch(peer_host_.memory().at(operation.remote), progress.brings);
+    scene_.coverage.add(CoverageEvent::kPlacedLate, first < operation.remote.length ? 1 : 0);
   } else {
     settle(peer_host_, {operation.remote}, progress.brings, operation);
+  }
+}
+
+void EndpointDriver::judge_late_writes() {
+  while (!late_writes_.empty()) judge_oldest_late_write();
+}
+
+void EndpointDriver::judge_late_writes_before(std::uint64_t wr_id) {
+  while (!late_writes_.empty() && late_writes_.front().wr_id < wr_id) judge_oldest_late_write();
+}
+
+/// Until now the peer's program has left the place alone.
+void EndpointDriver::judge_oldest_late_write() {
+  const Operation& operation = operation_of(late_writes_.front().wr_id);
+  late_writes_.pop_front();
+  const Progress& progress = progress_of(operation);
+  if (progress.overwritten) {
+    peer_host_.memory().settle_as_is(operation.remote);
+  } else {
+    settle(peer_host_, {operation.remote}, progress.brings, operation);
+  }
+  if (!operation.in_chain) maybe_scribble(peer_host_, {operation.remote});
+}
+
+/// The peer's program has polled the receive of our message: the bytes of all our WRITEs before it are there,
+/// whether we know already that they were acknowledged or not.
+void EndpointDriver::judge_writes_before(const Operation& message) {
+  judge_late_writes_before(message.id);
+  for (; own_.operations[first_unjudged_].id < message.id; ++first_unjudged_) {
+    const Operation& operation = own_.operations[first_unjudged_];
+    const Progress& progress = progress_of(operation);
+    const bool is_known = progress.succeeded || progress.overwritten || progress.stood_there;
+    const bool is_posted = progress.connection == connection_ && !operation.violation;
+    if (!operation.places_data() || is_known || !is_posted) continue;
+    const std::size_t wrong = first_mismatch(peer_host_.memory().at(operation.remote), progress.brings);
+    if (wrong == operation.remote.length) continue;
+    complain("memory",
+             fmt::format("byte {} of {} {} is not in memory of {} though {} {} after it was received", wrong,
+                         to_string(operation.kind), operation.id, name(peer_host_.id()),
+                         to_string(message.kind), message.id));
   }
 }
 
@@ -212,6 +270,7 @@ void EndpointDriver::on_shared_receive_ended(const Ended& ended) {
 }
 
 void EndpointDriver::on_received(const Operation& operation) {
+  peer_->judge_writes_before(operation);
   FlowObserver& flow = scene_.observer.flow(pair_, other(side_));
   const Attachment& port = host_.attachment();
   if (auto complaint = flow.on_receive_completed(std::max(port.full_until, port.crowded_until))) {
@@ -230,6 +289,9 @@ void EndpointDriver::on_polled() {
     complain("wire", *missing_acknowledgement_);
   }
   missing_acknowledgement_.reset();
+  while (!peer_->late_writes_.empty() && peer_->late_writes_.front().due <= scene_.now()) {
+    peer_->judge_oldest_late_write();
+  }
   judge_reports();
   judge_drained();
 }
@@ -278,6 +340,8 @@ void EndpointDriver::on_flushed() {
   if (const auto complaint = sends_.on_flushed(ended_)) complain("completions", *complaint);
   if (const auto complaint = receives_.on_flushed()) complain("completions", *complaint);
   for (const Ended& ended : ended_) on_send_ended(ended);
+  judge_late_writes();
+  if (flush_without_reason_) complain("completions", *flush_without_reason_);
   // Only who shares a receive queue needs to be told that it takes nothing any more.
   const std::uint32_t last = host_.events(pair_).last_wqe_reached;
   scene_.coverage.add(CoverageEvent::kLastWqeReached, last);

@@ -52,6 +52,8 @@ void EndpointDriver::on_connected() {
   sends_ = SendCompletions();
   receives_ = ReceiveCompletions(to_integer(responder().number()), to_integer(peer_->requester().number()));
   flush_is_expected_ = is_draining_ = false;
+  flush_without_reason_.reset();
+  first_unjudged_ = next_operation_;
   drained_ = {};
   host_.events(pair_) = {};
   // Receives of operations that will not be posted any more are left out.
@@ -141,7 +143,7 @@ std::optional<EndpointDriver::Prepared> EndpointDriver::prepare(const Operation&
     if (!prepared.binding) return std::nullopt;
     request.binding = prepared.binding->binding;
     if (operation.violation) {
-      request.binding.region = transport::Lkey{to_integer(host_.rkey(Region::kReadable))};
+      request.binding.region = host_.lkey(Region::kReadable);
       request.binding.address = host_.address({.region = Region::kReadable});
       request.binding.length = 1;
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ class EndpointDriver final : private VolatileKey::User {
 
   /// The queue pair is in ERR and was flushed: judges and ends whatever is left.
   void on_flushed();
+  /// Time enough has passed: the bytes of all WRITEs that succeeded are in the peer's memory.
+  void judge_late_writes();
   /// Both ends have been judged so.
   void renew_windows();
 
@@ -116,6 +119,9 @@ class EndpointDriver final : private VolatileKey::User {
   void on_succeeded(const Operation& operation);
   void on_not_succeeded(const Operation& operation);
   void on_write_succeeded(const Operation& operation, const Progress& progress);
+  void judge_oldest_late_write();
+  void judge_late_writes_before(std::uint64_t wr_id);
+  void judge_writes_before(const Operation& message);
   void on_atomic_succeeded(const Operation& operation);
   void end_use_of_key(const Operation& operation, const Progress& progress);
 
@@ -126,6 +132,7 @@ class EndpointDriver final : private VolatileKey::User {
   void judge_send_failure(const transport::Completion& completion);
   void judge_receive_failure(const transport::Completion& completion);
   bool may_lack_access(const Operation& operation) const;
+  void judge_flush(const char* complaint);
   bool flush_is_legitimate();
   bool may_have_failed_silently();
   /// Whether the network and the peer are such that a request must be answered.
@@ -179,6 +186,15 @@ class EndpointDriver final : private VolatileKey::User {
   } drained_;
   std::vector<Range> undetermined_;  // at the peer: packets of failed WRITEs may still be on their way there
   std::vector<std::uint64_t> undetermined_atomics_;  // the same
+  /// WRITEs of ours that were acknowledged, and whose bytes a NIC with an adversary may hold back.
+  struct LateWrite {
+    std::uint64_t wr_id = 0;
+    Time due{};
+  };
+  std::deque<LateWrite> late_writes_;  // the oldest first
+  std::size_t first_unjudged_ = 0;     // of our operations, by judge_writes_before()
+  /// A flush whose reason may be told later: it completes in another queue.
+  std::optional<std::string> flush_without_reason_;
   std::optional<std::string> missing_acknowledgement_;
   std::vector<Ended> ended_;
 };

@@ -19,9 +19,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
   const auto [rewinds, rnr_naks] = flow.attempts_since_progress();
   switch (completion.status) {
     case CompletionStatus::kWorkRequestFlushed:
-      if (!sends_.has_failed() && !flush_is_legitimate()) {
-        complain("completions", "a send was flushed without a reason");
-      }
+      if (!sends_.has_failed()) judge_flush("a send was flushed without a reason");
       return;
     case CompletionStatus::kRetryExceeded:
       if (rewinds + host_.packets_without_neighbor() < scene_.options.retry_count) {
@@ -61,9 +59,7 @@ void EndpointDriver::judge_send_failure(const transport::Completion& completion)
 
 void EndpointDriver::judge_receive_failure(const transport::Completion& completion) {
   if (completion.status == CompletionStatus::kWorkRequestFlushed) {
-    if (!has_failed() && !flush_is_legitimate()) {
-      complain("completions", "a receive was flushed without a reason");
-    }
+    if (!has_failed()) judge_flush("a receive was flushed without a reason");
     return;
   }
   // What comes out of a shared queue is for the next message.
@@ -124,6 +120,14 @@ Duration EndpointDriver::longest_silence() const {
   if (controller.is_none()) return longest + std::chrono::milliseconds(2);
   const bool is_swift = std::holds_alternative<transport::congestion::SwiftParameters>(controller.parameters);
   return longest + std::chrono::milliseconds(is_swift ? 1000 : 70);
+}
+
+/// Completions of different queues have no order: with an adversary the failure may be seen after the flush.
+void EndpointDriver::judge_flush(const char* complaint) {
+  if (flush_is_legitimate()) return;
+  if (!scene_.options.has_adversary(host_.id())) return complain("completions", complaint);
+  flush_without_reason_ = complaint;
+  scene_.coverage.add(CoverageEvent::kFlushedBeforeFailure);
 }
 
 bool EndpointDriver::flush_is_legitimate() {

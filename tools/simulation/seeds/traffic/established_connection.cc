@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 
 #include "tools/simulation/seeds/traffic/connection_traffic.h"
 
@@ -16,6 +18,9 @@ using transport::SendOperation;
 namespace {
 
 using Message = ConnectionData::Message;
+
+/// An adversary holds no completion back for longer, unless its host stalls.
+constexpr Duration kLatestReason = std::chrono::milliseconds(20);
 
 std::size_t count_sends(const ConnectionData& data) {
   return static_cast<std::size_t>(
@@ -124,13 +129,8 @@ void ConnectionTraffic::on_send_completion(End& end, const transport::Completion
 
 /// SENDs come in order, and after the WRITEs that were posted before them.
 void ConnectionTraffic::on_receive_completion(End& end, const transport::Completion& completion) {
-  if (completion.status != transport::CompletionStatus::kSuccess) {
-    if (end.stage == Stage::kEstablished && !end.has_failed && !has_peer_gone(end)) {
-      complain(end, fmt::format("receive {} fails with status {}", completion.wr_id,
-                                static_cast<int>(completion.status)));
-    }
-    return;
-  }
+  if (completion.status != transport::CompletionStatus::kSuccess)
+    return judge_receive_failure(end, completion);
   MemoryModel& memory = scene_.host(end.host).memory();
   auto& open = end.attempt.open;
   std::size_t sends = 0;
@@ -159,6 +159,21 @@ void ConnectionTraffic::on_receive_completion(End& end, const transport::Complet
   }
   ++end.received;
   finish_when_ready(end);
+}
+
+/// With an adversary the failure of a send may be seen after the receives that were flushed.
+void ConnectionTraffic::judge_receive_failure(End& end, const transport::Completion& completion) {
+  const auto has_no_reason = [this, &end] {
+    return end.stage == Stage::kEstablished && !end.has_failed && !has_peer_gone(end);
+  };
+  if (!has_no_reason()) return;
+  const std::string complaint =
+      fmt::format("receive {} fails with status {}", completion.wr_id, static_cast<int>(completion.status));
+  const bool is_flush = completion.status == transport::CompletionStatus::kWorkRequestFlushed;
+  if (!is_flush || !scene_.options.has_adversary(end.host)) return complain(end, complaint);
+  after(kLatestReason, [this, &end, has_no_reason, complaint] {
+    if (has_no_reason()) complain(end, complaint);
+  });
 }
 
 bool ConnectionTraffic::has_all_data(const End& end) const {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "nic/adversary/adversary.h"
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/engine.h"
 #include "tools/simulation/kernel/addresses.h"
@@ -92,6 +93,9 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::
                                    [](void* context) {
                                      if (context != nullptr) ++*static_cast<std::uint32_t*>(context);
                                    }});
+  if (options.has_adversary(id)) {
+    device_->use(std::make_unique<nic::Adversary>(*options.adversaries[index(id)], acts_));
+  }
   require(device_->start());
   pd_ = require(device_->allocate_pd());
   other_pd_ = require(device_->allocate_pd());
@@ -104,7 +108,7 @@ Host::Host(HostId id, const Options& options, const Plans& plans, const kernel::
   other_pd_key_ = register_region(*other_pd_, Region::kShared, access_of(Region::kShared));
   // The new owner of its slot may by chance have got the same number.
   if (std::ranges::find(keys_, stale_key_) != keys_.end() || stale_key_ == other_pd_key_) {
-    stale_key_ = to_integer(unknown_rkey());
+    stale_key_ = unknown_key();
   }
   create_queues();
   create_shared_queues();
@@ -183,11 +187,12 @@ void Host::deallocate_window(transport::Rkey key) {
 }
 
 transport::Rkey Host::register_volatile() {
-  return transport::Rkey{register_region(*pd_, Region::kShared, access_of(Region::kShared))};
+  volatile_key_ = register_region(*pd_, Region::kShared, access_of(Region::kShared));
+  return rkey_of(volatile_key_);
 }
 
-void Host::deregister_volatile(transport::Rkey key) {
-  require(device_->deregister_memory(*pd_, to_integer(key)));
+void Host::deregister_volatile() {
+  require(device_->deregister_memory(*pd_, volatile_key_));
 }
 
 // Keys' users know the regions by addresses that are the same in every run and are not this process's.
@@ -339,9 +344,9 @@ void Host::leave_group(nic::QueuePair& qp) {
 }
 
 transport::Sge Host::sge(const Range& range, bool unknown_lkey) const {
-  const std::uint32_t key =
-      unknown_lkey ? to_integer(unknown_rkey()) : keys_[static_cast<std::size_t>(range.region)];
-  return {.address = address(range), .length = range.length, .lkey = transport::Lkey{key}};
+  return {.address = address(range),
+          .length = range.length,
+          .lkey = unknown_lkey ? transport::Lkey{unknown_key()} : lkey(range.region)};
 }
 
 transport::Sge Host::plain_sge(const Range& range) {
@@ -349,12 +354,12 @@ transport::Sge Host::plain_sge(const Range& range) {
 }
 
 // A slot that exists with a tag that no key has had.
-transport::Rkey Host::unknown_rkey() const {
+std::uint32_t Host::unknown_key() const {
   std::uint32_t key = keys_[static_cast<std::size_t>(Region::kShared)];
   do {
     key = (key & ~0xffu) | ((key + 1) & 0xffu);
   } while (key == stale_key_ || key == other_pd_key_);
-  return transport::Rkey{key};
+  return key;
 }
 
 }  // namespace urnic::sim

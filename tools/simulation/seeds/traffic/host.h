@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "nic/adversary/act_log.h"
 #include "nic/device/device.h"
 #include "tools/simulation/kernel/connect.h"
 #include "tools/simulation/seeds/models/atomic_model.h"
@@ -97,23 +98,26 @@ class Host {
   transport::Sge sge(const Range& range, bool unknown_lkey) const;
   /// The same by plain address, for inline data.
   transport::Sge plain_sge(const Range& range);
-  transport::Rkey rkey(Region region) const {
-    return transport::Rkey{keys_[static_cast<std::size_t>(region)]};
+  transport::Lkey lkey(Region region) const {
+    return transport::Lkey{keys_[static_cast<std::size_t>(region)]};
   }
-  transport::Rkey unknown_rkey() const;
-  transport::Rkey stale_rkey() const { return transport::Rkey{stale_key_}; }
+  transport::Rkey rkey(Region region) const { return rkey_of(keys_[static_cast<std::size_t>(region)]); }
+  transport::Rkey unknown_rkey() const { return rkey_of(unknown_key()); }
+  transport::Rkey stale_rkey() const { return rkey_of(stale_key_); }
   /// Of the shared region, registered once more in another protection domain.
-  transport::Rkey other_pd_rkey() const { return transport::Rkey{other_pd_key_}; }
+  transport::Rkey other_pd_rkey() const { return rkey_of(other_pd_key_); }
 
-  /// The shared region once more, under another key.
+  /// The shared region once more, under another key; and without it again.
   transport::Rkey register_volatile();
-  void deregister_volatile(transport::Rkey key);
+  void deregister_volatile();
 
   /// All of them, to be polled.
   std::span<const std::unique_ptr<nic::CompletionQueue>> queues() const { return queues_; }
 
  private:
   std::uint32_t register_region(nic::ProtectionDomain& pd, Region region, transport::Access access);
+  std::uint32_t unknown_key() const;
+  transport::Rkey rkey_of(std::uint32_t key) const { return transport::Rkey{device_->rkey_of(key)}; }
   void create_queues();
   void create_shared_queues();
   std::uint64_t number_at(std::uint32_t offset);
@@ -123,12 +127,14 @@ class Host {
   MemoryModel memory_;
   std::map<std::uint32_t, AtomicModel> atomics_;
   Attachment attachment_;
+  nic::ActLog acts_;  // of the adversary, if the device has one
   std::unique_ptr<nic::Device> device_;
   std::unique_ptr<nic::ProtectionDomain> pd_;
   std::unique_ptr<nic::ProtectionDomain> other_pd_;
   std::array<std::uint32_t, kRegions> keys_{};
   std::uint32_t stale_key_ = 0;
   std::uint32_t other_pd_key_ = 0;
+  std::uint32_t volatile_key_ = 0;
   std::vector<std::unique_ptr<nic::CompletionQueue>> queues_;
   std::unique_ptr<nic::XrcDomain> xrc_domain_;
   std::array<std::unique_ptr<nic::SharedReceiveQueue>, kSharedQueues> srqs_;

@@ -291,7 +291,7 @@ void PairDriver::enter_error() {
     end(side).expect_flush();
     move_to(side, QpState::kError);
   }
-  step_after(scene_.options.max_frame_age());
+  step_after(scene_.options.settling_time());
 }
 
 void PairDriver::leave_error() {
@@ -300,6 +300,10 @@ void PairDriver::leave_error() {
   for (const Side side : kSides) move_to(side, QpState::kReset);
   scene_.coverage.add(CoverageEvent::kReconnected);
   connect();
+}
+
+void PairDriver::judge_end() {
+  for (const Side side : kSides) end(side).judge_late_writes();
 }
 
 std::string PairDriver::describe() const {

@@ -32,6 +32,8 @@ class PairDriver final : public Traffic {
   void drain_at(Time time, Side side);
 
   bool is_done() const override;
+  /// The world has fallen silent.
+  void judge_end();
   std::string describe() const override;
 
  private:

@@ -132,8 +132,9 @@ void UnreliableTraffic::post_sends(std::size_t i) {
       scene_.referee.note_progress();
     }
   }
-  if (plan_.is_datagram()) {
-    // A datagram's memory is the program's again when the post returns.
+  // Without an adversary a datagram's memory is the program's again when the post returns, and not only when
+  // it has completed.
+  if (plan_.is_datagram() && !scene_.options.has_adversary(member.id)) {
     MemoryModel& memory = scene_.host(member.id).memory();
     for (std::size_t n = first; n < member.next_message; ++n) {
       memory.write(messages[n].source, Pattern{~messages[n].id});
@@ -267,8 +268,8 @@ void UnreliableTraffic::on_polled(HostId host) {
 
 void UnreliableTraffic::settle() {
   stage_ = Stage::kSettling;
-  step_due_ = scene_.now() + scene_.options.max_frame_age();
-  schedule(Event::Kind::kPairStep, 0, scene_.options.max_frame_age());
+  step_due_ = scene_.now() + scene_.options.settling_time();
+  schedule(Event::Kind::kPairStep, 0, scene_.options.settling_time());
 }
 
 /// No frame is under way any more.
@@ -281,8 +282,8 @@ void UnreliableTraffic::flush() {
     require(member.qp->modify(to_error));
     scene_.ring(member.id);
   }
-  step_due_ = scene_.now() + scene_.options.max_frame_age();
-  schedule(Event::Kind::kPairStep, 0, scene_.options.max_frame_age());
+  step_due_ = scene_.now() + scene_.options.settling_time();
+  schedule(Event::Kind::kPairStep, 0, scene_.options.settling_time());
 }
 
 void UnreliableTraffic::finish() {

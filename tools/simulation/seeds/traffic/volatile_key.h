@@ -23,7 +23,7 @@ class VolatileKey {
   };
 
   explicit VolatileKey(Host& host) : host_(host), key_(host.register_volatile()) {}
-  ~VolatileKey() { host_.deregister_volatile(key_); }
+  ~VolatileKey() { host_.deregister_volatile(); }
   VolatileKey(const VolatileKey&) = delete;
   VolatileKey& operator=(const VolatileKey&) = delete;
 
@@ -36,7 +36,7 @@ class VolatileKey {
 
   /// Deregisters the region, tells its users and registers it again. Returns how many there were.
   std::size_t renew() {
-    host_.deregister_volatile(key_);
+    host_.deregister_volatile();
     const std::vector<Use> uses = std::exchange(uses_, {});
     for (const Use& use : uses) use.user->on_key_gone(use.wr_id);
     key_ = host_.register_volatile();

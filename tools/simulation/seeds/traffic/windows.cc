@@ -62,7 +62,7 @@ std::optional<Windows::Plan> Windows::plan(std::size_t index, Random& random, bo
   return Plan{.window = window,
               .binding = {.window = old_key,
                           .new_rkey = window.key,
-                          .region = transport::Lkey{to_integer(host_.rkey(Region::kShared))},
+                          .region = host_.lkey(Region::kShared),
                           .address = host_.address(window.range),
                           .length = window.range.length,
                           .access = window.access,
