@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <span>
 
+#include "nic/personality/vendor_error.h"
 #include "verbs_api/adversary/garbage.h"
 #include "verbs_api/datapath/completion.h"
 #include "verbs_api/datapath/like_completion.h"
@@ -107,7 +108,7 @@ std::uint32_t read_vendor_error(ibv_cq_ex* read) noexcept {
   if (cq.ledger != nullptr) [[unlikely]] {
     cq.ledger->vendor_error_read();
   }
-  return cq.like != nullptr ? vendor_error(*cq.like, cq.current) : 0;
+  return cq.like != nullptr ? nic::vendor_error(cq.like->vendor_errors, cq.current) : 0;
 }
 std::uint32_t read_byte_length(ibv_cq_ex* cq) noexcept {
   return detail(cq, "ibv_wc_read_byte_len()").byte_length;

@@ -3,8 +3,6 @@
 // Completions as the NIC reports them that the device is like.
 #pragma once
 
-#include <cstdint>
-
 #include "nic/personality/personality.h"
 #include "transport/completion.h"
 #include "verbs_api/abi/libibverbs.h"
@@ -13,9 +11,6 @@ namespace urnic::verbs_api {
 
 /// Fills `wc`; what that NIC leaves alone keeps what the program had there.
 void write_like(const nic::Personality& like, const transport::Completion& completion, ibv_wc& wc);
-
-/// Of a completion that is no success; 0 for what no source tells.
-std::uint32_t vendor_error(const nic::Personality& like, const transport::Completion& completion);
 
 /// wc_flags() with what that NIC adds.
 unsigned int wc_flags_like(const nic::Personality& like, const transport::Completion& completion);
