@@ -165,6 +165,16 @@ ALLOWED = {
         "transport",
         "verbs_api/datapath/wc_status.h",
     },
+    # Says what the names in the product's tables mean.
+    "tools/teaching/explain": {
+        "tools/teaching/explain",
+        "tools/teaching/sheet",
+        "tools/conformance/check",
+        "nic",
+        "transport",
+        "verbs_api/datapath/wc_status.h",
+        "verbs_api/sanitizer",
+    },
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.

@@ -176,6 +176,12 @@ class Documentation(unittest.TestCase):
         sections = page.partition("## Behaviors")[2].partition("## What it never does")[0]
         self.assertEqual(len(re.findall(r"^\| `", sections, re.MULTILINE)), 2 * len(behaviors))
 
+    def test_each_name_that_is_listed_is_explained(self):
+        listed = re.findall(r"^  (\S+) +\S+ +\S", say(URNIC, "explain"), re.MULTILINE)
+        self.assertGreater(len(listed), 200)
+        for name in listed:
+            self.assertTrue(say(URNIC, "explain", name).startswith(name), name)
+
     def test_an_unknown_page_is_refused(self):
         result = subprocess.run([URNIC, "manual", "nothing"], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
