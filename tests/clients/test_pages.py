@@ -12,6 +12,7 @@ from python_package import PackageTest
 PAGES = {
     "README.md": ("gcc", "make"),
     "verbs_api/PROGRAMS.md": ("cc", "rping"),
+    "verbs_api/FROM_URNIC_TO_HARDWARE.md": ("cc",),
     "tools/conformance/WIRES.md": (),
     "tools/teaching/TEACHING.md": ("gcc", "make", "bwrap"),
 }

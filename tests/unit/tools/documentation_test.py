@@ -4,6 +4,7 @@
 
     documentation_test.py URNIC
 """
+import json
 import pathlib
 import re
 import shutil
@@ -181,6 +182,19 @@ class Documentation(unittest.TestCase):
         self.assertGreater(len(listed), 200)
         for name in listed:
             self.assertTrue(say(URNIC, "explain", name).startswith(name), name)
+
+    def test_the_page_about_hardware_has_names_that_are_explained(self):
+        """And each finding that is an error, and each row of the personalities that is no number."""
+        page = (ROOT / "verbs_api/FROM_URNIC_TO_HARDWARE.md").read_text()
+        named = set()
+        for row in re.findall(r"^\|.*\| (`.*) \|$", page.partition("## What differs")[2], re.MULTILINE):
+            named |= set(re.findall(r"`([^`]+)`", row))
+        self.assertGreater(len(named), 60)
+        for name in named:
+            say(URNIC, "explain", name)
+        rows = json.loads(say(URNIC, "personalities", "--json"))["personalities"][0]["rows"]
+        behaviours = {row["name"] for row in rows if "_" not in row["name"] and row["name"] != "lid"}
+        self.assertEqual(behaviours - named, set())
 
     def test_an_unknown_page_is_refused(self):
         result = subprocess.run([URNIC, "manual", "nothing"], capture_output=True, text=True)
