@@ -102,6 +102,13 @@ SPOILT = (
     (14, "read.c", "= end.peers.rkey", "= end.peers.rkey + 1", "with status 10"),
     (14, "read.c", "return first_version(value) == last_version(value, bytes)", "return bytes > 0 || first_version(value) == last_version(value, bytes)", "GAP 3"),
     (14, "read.c", "return first_version(value) == last_version(value, bytes)", "return first_version(value) > last_version(value, bytes)", "GAP 3"),
+    (15, "mended.c", "  end_wait_for_success(blocks);  // of the WRITE\n  return 1;",
+     "  (void)blocks;\n  return 0;", "GAP 1"),
+    (15, "mended.c", "init->cap.max_inline_data = 0;", "init->cap.max_inline_data = 102;", "GAP 2"),
+    (15, "mended.c", "(void)block, (void)number;\n  end_wait_for_success(blocks);  // of the receive",
+     "(void)blocks;\n  while (block[WORDS - 1] != number) sched_yield();", "GAP 3"),
+    (15, "mended.c", "RDMA_WRITE_WITH_IMM", "RDMA_WRITE", "no completion within 8 s"),
+    (15, "mended.c", "return TOGETHER;", "return 2;", "GAP 4"),
 )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ ROWS = (
     ("replay", USAGE, ("replay: which file? Write: urnic replay FILE", "urnic run --pcap FILE -- PROGRAM")),
     ("replay no-such.pcap", USAGE, ("no-such.pcap: No such file", "'urnic run --pcap FILE -- PROGRAM'")),
     ("replay --side left letter", USAGE, ("replay: --side: left not in {requester,responder,both}",)),
-    ("lab 99", USAGE, ("there is no lab 99; 'urnic lab' lists them, from 1 to 14",)),
+    ("lab 99", USAGE, ("there is no lab 99; 'urnic lab' lists them, from 1 to 15",)),
     ("lab one", USAGE, ("lab: number: write a whole number from 1 on, not 'one'", "urnic lab --help")),
     ("lab --solution", USAGE, ("--solution of which lab? Write: urnic lab 1 --solution",)),
     ("sheet x", USAGE, ("sheet: 'x' is one word too many", "urnic sheet --help")),

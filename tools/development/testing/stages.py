@@ -140,6 +140,7 @@ ELSEWHERE = (
     "test_recipes.*",
     "test_labs.*_gaps_fail",
     "test_labs.*_spoilt_*",
+    "test_lab_faults.*",
 )
 
 
@@ -150,8 +151,8 @@ def stage_clients(log, full):
 
 def stage_labs(log, full):
     """The labs with their solutions, which every run has, with gaps, and with solutions that are wrong at one
-    place."""
-    return clients(log, full, "test_labs.*")
+    place; the faults of lab 15 one by one."""
+    return clients(log, full, "test_labs.*", "test_lab_faults.*")
 
 
 def stage_mpi(log, full):
