@@ -23,7 +23,7 @@ constexpr Cell measured(Value value, std::string_view source) {
   return {.value = static_cast<std::uint64_t>(value), .standing = Standing::kMeasured, .source = source};
 }
 template <typename Value>
-constexpr Cell read(Value value, std::string_view source) {
+constexpr Cell read_in(Value value, std::string_view source) {
   return {.value = static_cast<std::uint64_t>(value), .standing = Standing::kRead, .source = source};
 }
 template <typename Value>

@@ -241,6 +241,11 @@ class Like(ClientTest):
         self.assertEqual(rows["connectx6"]["max_qp"]["granted"], "16384")
         self.assertEqual(rows["e810"]["ack-timers"]["standing"], "unknown")
         self.assertIn("moving-gids", {each["name"] for each in table["not_imitated"]})
+        one = json.loads(self.personalities("e810", "--json").stdout)
+        self.assertEqual(
+            one["personalities"], [each for each in table["personalities"] if each["name"] == "e810"]
+        )
+        self.assertEqual(one["not_imitated"], table["not_imitated"])
         everything = self.personalities().stdout
         column = self.personalities("e810").stdout
         for name in rows["e810"]:

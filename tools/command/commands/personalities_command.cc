@@ -142,7 +142,7 @@ int PersonalitiesCommand::run() const {
     return kExitUsage;
   }
   if (!json_) print_column(column.value());
-  if (json_) fmt::print("{}\n", json_of({column.value()}).dump(1));
+  if (json_) fmt::print("{}\n", json_of(std::vector{column.value()}).dump(1));
   return 0;
 }
 
