@@ -7,7 +7,7 @@
 namespace urnic::nic {
 namespace {
 
-constexpr std::array<BehaviorRow, kBehaviorCount> kRows{{
+constexpr std::array<BehaviorRow, kBehaviorCount> kBehaviors{{
     {.behavior = Behavior::kLatePayload,
      .name = "late-payload",
      .what = "A request waits before the NIC looks at it, so that its payload is read late.",
@@ -128,26 +128,26 @@ constexpr std::array<BehaviorRow, kBehaviorCount> kRows{{
      .is_usual = false},
 }};
 
-constexpr bool is_in_order() {
-  for (std::size_t i = 0; i < kRows.size(); ++i) {
-    if (kRows[i].behavior != static_cast<Behavior>(i)) return false;
+constexpr bool has_each_in_its_place() {
+  for (std::size_t i = 0; i < kBehaviors.size(); ++i) {
+    if (kBehaviors[i].behavior != static_cast<Behavior>(i)) return false;
   }
   return true;
 }
-static_assert(is_in_order());
+static_assert(has_each_in_its_place());
 
 }  // namespace
 
 std::span<const BehaviorRow> all_behaviors() {
-  return kRows;
+  return kBehaviors;
 }
 
 const BehaviorRow& row_of(Behavior behavior) {
-  return kRows[static_cast<std::size_t>(behavior)];
+  return kBehaviors[static_cast<std::size_t>(behavior)];
 }
 
 std::optional<Behavior> behavior_named(std::string_view name) {
-  for (const BehaviorRow& row : kRows) {
+  for (const BehaviorRow& row : kBehaviors) {
     if (row.name == name) return row.behavior;
   }
   return std::nullopt;

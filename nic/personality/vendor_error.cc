@@ -16,7 +16,7 @@ constexpr std::string_view kFlushed =
 constexpr std::string_view kRead = "read: rdma-core, providers/irdma: the code of a flush, after 0x10000";
 
 // What a ConnectX says of LOC_LEN, LOC_QP_OP, MW_BIND, BAD_RESP and REM_OP is in no source.
-constexpr VendorErrorRow kRows[] = {
+constexpr VendorErrorRow kVendorErrors[] = {
     {kMlx5, 0x33, kLocalProtectionError, FailureDetail::kNoRight, false,
      "a READ or an atomic writes to a region without IBV_ACCESS_LOCAL_WRITE", kMeasured},
     {kMlx5, 0x52, kLocalProtectionError, FailureDetail::kUnknownKey, false,
@@ -83,11 +83,11 @@ constexpr VendorErrorRow kRows[] = {
 }  // namespace
 
 std::span<const VendorErrorRow> vendor_error_rows() {
-  return kRows;
+  return kVendorErrors;
 }
 
 std::uint32_t vendor_error(VendorErrors kind, const transport::Completion& completion) {
-  for (const VendorErrorRow& row : kRows) {
+  for (const VendorErrorRow& row : kVendorErrors) {
     if (row.kind != kind || row.status != completion.status) continue;
     if (row.detail && row.detail != completion.detail) continue;
     if (!row.is_of_receives && is_receive(completion.opcode)) continue;
