@@ -220,6 +220,10 @@ class QueuePair {
 
   /// Passes on a packet that was checked.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
+  /// As Endpoint::on_run(). A monitor looks at packets.
+  bool on_run(const transport::wire::Run& run, transport::Time now) {
+    return monitor_ == nullptr && endpoint_->on_run(run, now);
+  }
   /// Takes out of its completion queues what it has completed and the program did not fetch.
   void discard_completions();
   /// The same at its end, unless an adversary keeps them. What peers have sent is in memory then.

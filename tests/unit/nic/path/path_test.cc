@@ -62,7 +62,7 @@ Bytes encapsulated(Path& path, std::size_t packet_bytes) {
 /// The same with no ICRC.
 Bytes encapsulated_without_icrc(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
-  EXPECT_EQ(path.encapsulate_without_icrc(frame, packet_bytes, kPeerMac), frame.size());
+  EXPECT_EQ(path.encapsulate_without_icrc(frame, {.size = packet_bytes}, kPeerMac), frame.size());
   return frame;
 }
 
