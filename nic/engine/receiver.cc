@@ -139,7 +139,7 @@ void Receiver::on_run(const Run& run, const Frame& frame, Time now) {
 bool Receiver::take_run(const Run& run, const Frame& frame, Time now) {
   const Packet& whole = run.whole();
   QueuePair* const qp = deps_.queue_pairs.find(whole.bth.destination_qp);
-  const bool is_usual = qp != nullptr && is_connected(qp->attributes().type) && is_from_peer(*qp, frame) &&
+  const bool is_usual = qp != nullptr && is_connected(qp->attributes().type) && !objection(*qp, frame) &&
                         is_our_partition(whole.bth.pkey) && !is_congestion_marked(frame) &&
                         transport::wire::service(whole.bth.opcode) == service_of(qp->attributes().type);
   if (!is_usual || !qp->on_run(run, now)) return false;
