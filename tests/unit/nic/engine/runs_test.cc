@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -110,7 +111,7 @@ TEST_F(RunsTest, AreWhatAWireCarries) {
       pair.a().post_send(2, 300'000, length);
       pair.a().post(remote(pair.b(), SendOperation::kWrite, 3), 400'000, length);
       pair.a().post(remote(pair.b(), SendOperation::kRead, 4), 500'000, length);
-      pair.settle();
+      pair.pass(std::chrono::milliseconds(1));
     });
     expect_the_same();
   }
@@ -130,7 +131,7 @@ TEST_P(RunsOfMtuTest, GoBothWaysAtOnce) {
       pair.a().post(remote(pair.b(), SendOperation::kWrite, wr_id), 400'000, 30'000);
       pair.b().post(remote(pair.a(), SendOperation::kWrite, wr_id), 500'000, 20'000);
     }
-    pair.settle();
+    pair.pass(std::chrono::milliseconds(1));
   });
   EXPECT_EQ(runs.a().memory(), wire.a().memory());
   EXPECT_EQ(runs.b().memory(), wire.b().memory());
