@@ -177,6 +177,10 @@ ALLOWED = {
     },
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
+    # The language of protocol scripts, with a reading of packets of its own; and what plays them. Of the
+    # transport both know its words: rights, statuses, states.
+    "tools/conformance/script": {"tools/conformance/script", "transport"},
+    "tools/conformance/player": {"tools/conformance/player", "tools/conformance/script", "transport"},
     # Asks processes what they do; what it knows of a NIC is what they say.
     "tools/inspection/stat": {"tools/inspection/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/scripts/script.h"
+#include "tools/conformance/script/script.h"
 
 namespace urnic::scripts {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/scripts/steps.h"
-#include "tests/scripts/vocabulary.h"
+#include "tools/conformance/player/steps.h"
+#include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts {
 namespace {
@@ -50,9 +50,9 @@ std::optional<Trouble> compare_payload(Stage& stage, const Statement& statement,
   for (Place place : statement.get<Places>("data")) {
     const std::size_t length = place.length.value_or(static_cast<std::uint32_t>(payload.size()));
     place.offset += index * payload.size();
-    const PlacedBytes source = bytes_at(stage, place, length);
-    if (source.trouble) return source.trouble;
-    wanted.insert(wanted.end(), source.bytes.begin(), source.bytes.end());
+    const auto source = stage.load(place, length);
+    if (!source) return source.error();
+    wanted.insert(wanted.end(), source.value().begin(), source.value().end());
   }
   return differs("payload", wanted, payload);
 }
@@ -83,10 +83,14 @@ std::optional<Trouble> compare_packet(Stage& stage, const Statement& statement, 
 }
 
 std::optional<Trouble> expect_packets(Stage& stage, const Statement& statement) {
-  const std::uint32_t count = statement.get_or<PsnRange>("psn", {}).count;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  const auto psns = statement.get_or<PsnRange>("psn", {});
+  for (std::uint32_t i = 0; i < psns.count; ++i) {
+    WantedPacket wanted{.name = statement.subject_as<Word>(), .psn = {}};
+    if (statement.has("psn")) wanted.psn = (psns.first + i) & transport::Psn::kMask;
+    const Stage::Awaited awaited = stage.await_packet(wanted);
+    if (awaited == Stage::Awaited::kCovered) continue;
+    if (awaited == Stage::Awaited::kNothing) return Trouble{"no packet came"};
     auto& packets = stage.outputs().packets;
-    if (packets.empty()) return Trouble{"no packet came"};
     const Outputs::Packet came = std::move(packets.front());
     packets.pop_front();
     if (auto trouble = compare_packet(stage, statement, came, i)) {
@@ -99,7 +103,8 @@ std::optional<Trouble> expect_packets(Stage& stage, const Statement& statement) 
 
 // --- Completions, events ---
 
-std::optional<Trouble> compare_completion(const Statement& statement, const Completion& is) {
+std::optional<Trouble> compare_completion(const Stage& stage, const Statement& statement,
+                                          const Completion& is) {
   if (auto trouble = mismatch("id", statement.number("id"), is.wr_id)) return trouble;
   const Word status = statement.get_or<Word>("status", "SUCCESS");
   const std::string_view came = name_of(is.status);
@@ -132,26 +137,31 @@ std::optional<Trouble> compare_completion(const Statement& statement, const Comp
   if (statement.has("has-grh")) {
     if (auto trouble = mismatch("has-grh", statement.flag("has-grh"), is.has_grh)) return trouble;
   }
-  if (statement.has("solicited")) return mismatch("solicited", statement.flag("solicited"), is.solicited);
-  return std::nullopt;
+  if (!statement.has("solicited")) return std::nullopt;
+  if (!stage.knows_solicited()) return unavailable("a completion does not say whether it was solicited");
+  return mismatch("solicited", statement.flag("solicited"), is.solicited);
 }
 
 std::optional<Trouble> expect_send_completion(Stage& stage, const Statement& statement) {
+  if (stage.await_send_completion() == Stage::Awaited::kNothing) {
+    return Trouble{"no completion of a send came"};
+  }
   auto& completions = stage.outputs().send_completions;
-  if (completions.empty()) return Trouble{"no completion of a send came"};
   const Completion came = completions.front();
   completions.pop_front();
-  auto trouble = compare_completion(statement, came);
+  auto trouble = compare_completion(stage, statement, came);
   if (trouble) trouble->message += "\n  came: " + describe(came, "cqe");
   return trouble;
 }
 
 std::optional<Trouble> expect_receive_completion(Stage& stage, const Statement& statement) {
+  if (stage.await_receive_completion() == Stage::Awaited::kNothing) {
+    return Trouble{"no completion of a receive came"};
+  }
   auto& completions = stage.outputs().receive_completions;
-  if (completions.empty()) return Trouble{"no completion of a receive came"};
   const Outputs::Received came = completions.front();
   completions.pop_front();
-  auto trouble = compare_completion(statement, came.completion);
+  auto trouble = compare_completion(stage, statement, came.completion);
   if (!trouble && statement.has("srq")) {
     trouble = mismatch("srq", statement.number("srq"), came.srq.value_or(0));
   }
@@ -160,8 +170,8 @@ std::optional<Trouble> expect_receive_completion(Stage& stage, const Statement& 
 }
 
 std::optional<Trouble> expect_event(Stage& stage, const Statement& statement) {
+  if (stage.await_event() == Stage::Awaited::kNothing) return Trouble{"no event came"};
   auto& events = stage.outputs().events;
-  if (events.empty()) return Trouble{"no event came"};
   const std::string came = std::move(events.front());
   events.pop_front();
   if (is_among(came, statement.subject_as<Word>())) return std::nullopt;
@@ -169,12 +179,13 @@ std::optional<Trouble> expect_event(Stage& stage, const Statement& statement) {
 }
 
 std::optional<Trouble> expect_flush(Stage& stage, const Statement& statement) {
-  auto& flushes = stage.memory().flushes();
+  if (stage.flushes() == nullptr) return unavailable("nothing tells what was flushed");
+  auto& flushes = *stage.flushes();
   if (flushes.empty()) return Trouble{"nothing was flushed"};
   const FlushRecord came = flushes.front();
   flushes.erase(flushes.begin());
   const Place& place = statement.subject_as<Places>().front();
-  const ScriptMemory::Region* region = stage.memory().region(place.name);
+  const Settings::Region* region = stage.settings().region(place.name);
   if (region == nullptr) return script_error(fmt::format("there is no memory '{}'", place.name));
   const bool is_whole = came.scope == transport::FlushScope::kRegion;
   if (auto trouble = mismatch("key", region->key, came.key)) return trouble;
@@ -193,33 +204,35 @@ std::optional<Trouble> expect_flush(Stage& stage, const Statement& statement) {
 // --- Questions ---
 
 std::optional<Trouble> expect_timer(Stage& stage, const Statement& statement) {
-  const transport::Time deadline = stage.endpoint().next_timeout();
+  const auto left = stage.next_timer();
+  if (!left) return left.error();
   if (std::holds_alternative<bool>(*statement.subject)) {
-    if (deadline == transport::kNever) return std::nullopt;
-    return Trouble{fmt::format("a timer runs: {} ns", (deadline - stage.now()).count())};
+    if (!left.value()) return std::nullopt;
+    return Trouble{fmt::format("a timer runs: {} ns", left.value()->count())};
   }
-  if (deadline == transport::kNever) return Trouble{"no timer runs"};
-  const Duration left = deadline - stage.now();
-  if (left == statement.subject_as<Duration>()) return std::nullopt;
-  return Trouble{fmt::format("the next timer expires in {} ns, expected {} ns", left.count(),
-                             statement.subject_as<Duration>().count())};
+  if (!left.value()) return Trouble{"no timer runs"};
+  const Duration wanted = statement.subject_as<Duration>();
+  if (*left.value() == wanted) return std::nullopt;
+  return Trouble{
+      fmt::format("the next timer expires in {} ns, expected {} ns", left.value()->count(), wanted.count())};
 }
 
 std::optional<Trouble> expect_psns(Stage& stage, const Statement& statement) {
+  const auto are = stage.psns();
+  if (!are) return are.error();
   if (statement.has("send")) {
-    if (auto trouble = mismatch("send", statement.number("send"), stage.endpoint().next_send_psn().value())) {
-      return trouble;
-    }
+    if (auto trouble = mismatch("send", statement.number("send"), are.value().send)) return trouble;
   }
   if (!statement.has("receive")) return std::nullopt;
-  return mismatch("receive", statement.number("receive"), stage.endpoint().next_receive_psn().value());
+  return mismatch("receive", statement.number("receive"), are.value().receive);
 }
 
 std::optional<Trouble> expect_counters(Stage& stage, const Statement& statement) {
   for (const Field& field : statement.fields) {
     const auto counter = *transport::find_named<transport::Counter>(field.name);  // the parser knows it
-    const auto wanted = std::get<std::uint64_t>(field.value);
-    if (auto trouble = mismatch(field.name, wanted, stage.counters().value(counter))) return trouble;
+    const auto is = stage.counter(counter);
+    if (!is) return is.error();
+    if (auto trouble = mismatch(field.name, std::get<std::uint64_t>(field.value), is.value())) return trouble;
   }
   return std::nullopt;
 }
@@ -237,10 +250,9 @@ Octets peer_stream(std::uint32_t psn, std::size_t length, std::size_t mtu) {
 std::optional<Trouble> expect_grh(Stage& stage, const Statement& statement, const Place& place) {
   const auto header = network_header(statement.get<Word>("grh"));
   const std::size_t unused = 40 - header.size();
-  const PlacedBytes is =
-      bytes_at(stage, {.name = place.name, .offset = place.offset + unused}, header.size());
-  if (is.trouble) return is.trouble;
-  return differs("GRH area", header, is.bytes);
+  const auto is = stage.load({.name = place.name, .offset = place.offset + unused}, header.size());
+  if (!is) return is.error();
+  return differs("GRH area", header, is.value());
 }
 
 std::optional<Trouble> check_memory(Stage& stage, const Statement& statement) {
@@ -250,15 +262,15 @@ std::optional<Trouble> check_memory(Stage& stage, const Statement& statement) {
   const std::size_t usual = statement.has("number") ? 8 : given.size();
   const std::size_t length = place.length.value_or(static_cast<std::uint32_t>(usual));
   if (length == 0) return script_error("'check' needs a length: shared+0:100");
-  const PlacedBytes is = bytes_at(stage, place, length);
-  if (is.trouble) return is.trouble;
-  const std::uint64_t address = stage.memory().region(place.name)->address + place.offset;
+  const auto loaded = stage.load(place, length);
+  if (!loaded) return loaded.error();
+  const Octets& is = loaded.value();
 
   Octets wanted(length);
   if (statement.has("number")) {
     std::uint64_t number = 0;
     if (length != sizeof number) return script_error("a number has 8 bytes");
-    std::memcpy(&number, is.bytes.data(), sizeof number);
+    std::memcpy(&number, is.data(), sizeof number);
     return mismatch("number", statement.number("number"), number);
   }
   if (statement.has("bytes")) {
@@ -270,35 +282,22 @@ std::optional<Trouble> check_memory(Stage& stage, const Statement& statement) {
   } else if (statement.has("equals")) {
     const Places places = statement.get<Places>("equals");
     if (places.size() != 1) return script_error("'equals' names one place");
-    const PlacedBytes other = bytes_at(stage, places.front(), length);
-    if (other.trouble) return other.trouble;
-    wanted.assign(other.bytes.begin(), other.bytes.end());
+    const auto other = stage.load(places.front(), length);
+    if (!other) return other.error();
+    wanted = other.value();
   } else if (statement.flag("untouched")) {
-    for (std::size_t i = 0; i < length; ++i) wanted[i] = ScriptMemory::pattern_at(address + i);
+    const std::uint64_t address = stage.settings().region(place.name)->address + place.offset;
+    for (std::size_t i = 0; i < length; ++i) wanted[i] = pattern_at(address + i);
   } else {
     return script_error(
         "'check' needs what is to be there: untouched, number=, fill=, bytes=, psn= or equals=");
   }
-  return differs("memory", wanted, is.bytes);
+  return differs("memory", wanted, is);
 }
 
 }  // namespace
 
-std::optional<std::string> first_unexpected(const Stage&, Outputs& outputs) {
-  if (!outputs.packets.empty()) {
-    const Outputs::Packet& packet = outputs.packets.front();
-    const std::string fault = packet.fault.empty() ? "" : " (" + packet.fault + ")";
-    return "> " + describe(packet.fields) + fault;
-  }
-  if (!outputs.send_completions.empty()) return describe(outputs.send_completions.front(), "cqe");
-  if (!outputs.receive_completions.empty()) {
-    return describe(outputs.receive_completions.front().completion, "rcqe");
-  }
-  if (!outputs.events.empty()) return "event " + outputs.events.front();
-  return std::nullopt;
-}
-
-std::optional<Trouble> expect(Stage& stage, const Statement& statement) {
+std::optional<Trouble> expect(Stage& stage, const Statement& statement, Stage::Look look) {
   switch (statement.verb) {
     case Verb::kLeaves:
       return expect_packets(stage, statement);
@@ -319,10 +318,12 @@ std::optional<Trouble> expect(Stage& stage, const Statement& statement) {
     case Verb::kCheck:
       return check_memory(stage, statement);
     case Verb::kSilence:
-      if (auto came = first_unexpected(stage, stage.outputs())) return Trouble{"this came: " + *came};
+      if (auto came = stage.first_unexpected(look)) return Trouble{"this came: " + *came};
       return std::nullopt;
     case Verb::kState: {
-      const std::string_view is = name_of(stage.endpoint().state());
+      const auto state = stage.state();
+      if (!state) return state.error();
+      const std::string_view is = name_of(state.value());
       if (is == statement.subject_as<Word>()) return std::nullopt;
       return Trouble{fmt::format("the state is {}", is)};
     }

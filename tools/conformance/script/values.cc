@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/values.h"
+#include "tools/conformance/script/values.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ constexpr Duration kLongestDuration = std::chrono::hours(10);
 /// Cuts `text` at the first `separator`; the second part is empty if there is none.
 struct Cut {
   std::string_view before;
-  std::string_view behind;
+  std::string_view rest;
   bool found = false;
 };
 Cut cut_at(std::string_view text, std::string_view separator) {
@@ -70,12 +70,12 @@ std::optional<Duration> read_duration(std::string_view text) {
 
   const Cut number = cut_at(text.substr(0, end_of_number), ".");
   const auto whole = read_digits(number.before, 10);
-  if (!whole || *whole > 1'000'000'000'000u || (number.found && number.behind.empty())) return std::nullopt;
+  if (!whole || *whole > 1'000'000'000'000u || (number.found && number.rest.empty())) return std::nullopt;
   std::uint64_t nanoseconds = 0;
   if (*whole > static_cast<std::uint64_t>(kLongestDuration.count()) / unit->nanoseconds) return std::nullopt;
   nanoseconds = *whole * unit->nanoseconds;
   std::uint64_t scale = unit->nanoseconds;
-  for (const char digit : number.behind) {
+  for (const char digit : number.rest) {
     if (digit < '0' || digit > '9') return std::nullopt;
     if (scale % 10 != 0) return std::nullopt;
     scale /= 10;
@@ -88,7 +88,7 @@ std::optional<Access> read_rights(std::string_view text) {
   if (text == "none") return Access::kNone;
   Access rights = Access::kNone;
   for (Cut list{{}, text, true}; list.found;) {
-    list = cut_at(list.behind, ",");
+    list = cut_at(list.rest, ",");
     const std::size_t bit = index_of(right_names(), list.before);
     if (bit == right_names().size()) return std::nullopt;
     rights = rights | static_cast<Access>(1u << bit);
@@ -99,7 +99,7 @@ std::optional<Access> read_rights(std::string_view text) {
 std::optional<PsnRange> read_psns(std::string_view text) {
   const Cut ends = cut_at(text, "..");
   const auto first = read_number(ends.before);
-  const auto last = ends.found ? read_number(ends.behind) : first;
+  const auto last = ends.found ? read_number(ends.rest) : first;
   if (!first || !last || *first > kPsnMask || *last > kPsnMask) return std::nullopt;
   const auto count = static_cast<std::uint32_t>((*last - *first) & kPsnMask) + 1;
   if (count > kMostPsnsInARange) return std::nullopt;
@@ -123,12 +123,12 @@ std::optional<Place> read_place(std::string_view text) {
   if (!is_name(offset.before)) return std::nullopt;
   Place place{.name = std::string(offset.before)};
   if (offset.found) {
-    const auto number = read_number(offset.behind);
+    const auto number = read_number(offset.rest);
     if (!number || *number > kMostOffset) return std::nullopt;
     place.offset = *number;
   }
   if (length.found) {
-    const auto number = read_number(length.behind);
+    const auto number = read_number(length.rest);
     if (!number || *number > 0xffffffff) return std::nullopt;
     place.length = static_cast<std::uint32_t>(*number);
   }
@@ -139,7 +139,7 @@ std::optional<std::vector<Place>> read_places(std::string_view text) {
   std::vector<Place> places;
   if (text == "nowhere") return places;
   for (Cut list{{}, text, true}; list.found;) {
-    list = cut_at(list.behind, ",");
+    list = cut_at(list.rest, ",");
     auto place = read_place(list.before);
     if (!place || places.size() == kMostPlaces) return std::nullopt;
     places.push_back(*std::move(place));
@@ -170,7 +170,7 @@ Result<Value, Complaint> read_bounded_number(const ValueRule& rule, std::string_
 
 Result<Value, Complaint> read_alternatives(const ValueRule& rule, std::string_view text) {
   for (Cut list{{}, text, true}; list.found;) {
-    list = cut_at(list.behind, "|");
+    list = cut_at(list.rest, "|");
     if (index_of(rule.choices, list.before) == rule.choices.size()) {
       return Complaint{fmt::format("'{}' is none of {}", list.before, fmt::join(rule.choices, ", "))};
     }

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/scripts/steps.h"
+#include "tools/conformance/player/steps.h"
 
 namespace urnic::scripts {
 namespace {
 
 using transport::Access;
-using transport::QpState;
 using transport::Rkey;
 using transport::SendOperation;
 using transport::SendRequest;
@@ -39,8 +38,8 @@ std::optional<SendOperation> operation_of(const Statement& statement) {
 }
 
 std::optional<Trouble> fill_binding(Stage& stage, const Statement& statement, SendRequest& request) {
-  const ScriptMemory::Window* window = stage.memory().window(statement.get_or<Word>("window", ""));
-  if (window == nullptr) return script_error("'bind' needs window=NAME of a window");
+  const auto window = stage.window(statement.get_or<Word>("window", ""));
+  if (!window) return script_error("'bind' needs window=NAME of a window");
   request.binding.window = Rkey{u32(statement.number("key", window->key))};
   request.binding.new_rkey = Rkey{u32(statement.number("new-key", window->key))};
   request.binding.access = statement.get_or<Access>("rights", Access::kNone);
@@ -89,38 +88,14 @@ Elements elements_to_post(Stage& stage, const Statement& statement, SendOperatio
   return elements_of(stage, {Place{.name = "local"}}, length);
 }
 
-std::optional<Trouble> copy_inline(Stage& stage, const Elements& elements, const SendRequest& request) {
-  if (!sends_data(request.operation) || elements.length > Stage::kInlineBytes) {
-    return script_error(fmt::format("inline is for at most {} bytes that are sent", Stage::kInlineBytes));
-  }
-  Octets bytes(elements.length);
-  std::size_t at = 0;
-  for (const Sge& sge : elements.sges) {
-    const auto to = std::span(bytes).subspan(at, sge.length);
-    if (sge.length > 0 && stage.memory().read_local(stage.config().pd, sge.lkey, sge.address, to, nullptr) !=
-                              transport::DmaStatus::kOk) {
-      return script_error("there is nothing to copy inline");
-    }
-    at += sge.length;
-  }
-  const auto place = stage.send_queue().prepare_inline(request, u32(bytes.size()));
-  std::copy(bytes.begin(), bytes.end(), place.begin());
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<Trouble> post(Stage& stage, const Statement& statement) {
   const auto known = operation_of(statement);
   if (!known) return script_error("posting.cc does not know this operation");
   const SendOperation operation = *known;
-  const QpState state = stage.endpoint().state();
-  if (state == QpState::kReset || state == QpState::kInit || state == QpState::kReadyToReceive) {
-    return script_error("nothing can be posted in this state");
-  }
   const bool never_sends = stage.config().service == Service::kXrc && stage.settings().is_xrc_target;
   if (never_sends) return script_error("an XRC target sends nothing of its own");
-  if (stage.send_queue().is_full()) return script_error("the send queue is full");
   SendRequest request = request_of(statement, operation);
   if (operation == SendOperation::kBindWindow) {
     if (auto trouble = fill_binding(stage, statement, request)) return trouble;
@@ -129,13 +104,12 @@ std::optional<Trouble> post(Stage& stage, const Statement& statement) {
   if (elements.trouble) return elements.trouble;
   const bool is_eight_bytes = is_atomic(operation) || operation == SendOperation::kAtomicWrite;
   if (is_eight_bytes && elements.length != 8) return script_error("this operation is about 8 bytes");
-  stage.note(statement.text);
-  if (statement.flag("inline")) {
-    if (auto trouble = copy_inline(stage, elements, request)) return trouble;
-  } else {
-    stage.send_queue().prepare(request, elements.sges, u32(elements.length));
+  const bool is_inline = statement.flag("inline");
+  if (is_inline && (!sends_data(operation) || elements.length > Stage::kInlineBytes)) {
+    return script_error(fmt::format("inline is for at most {} bytes that are sent", Stage::kInlineBytes));
   }
-  stage.send_queue().publish();
+  stage.note(statement.text);
+  if (auto trouble = stage.post(request, elements.sges, is_inline)) return trouble;
   return drained(stage, statement);
 }
 

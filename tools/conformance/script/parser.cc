@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/parser.h"
+#include "tools/conformance/script/parser.h"
 
 #include <fmt/core.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/scripts/values.h"
+#include "tools/conformance/script/values.h"
 
 namespace urnic::scripts {
 namespace {

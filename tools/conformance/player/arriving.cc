@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "tests/scripts/steps.h"
+#include "tools/conformance/player/steps.h"
 
 namespace urnic::scripts {
 namespace {
@@ -17,10 +17,10 @@ using Places = std::vector<Place>;
 std::optional<Trouble> aim(Stage& stage, const Places& places, PacketFields& packet) {
   if (places.size() != 1) return script_error("a request goes to one place");
   const Place& place = places.front();
-  if (const ScriptMemory::Region* region = stage.memory().region(place.name)) {
+  if (const Settings::Region* region = stage.settings().region(place.name)) {
     packet.va = region->address + place.offset;
     packet.rkey = region->key;
-  } else if (const ScriptMemory::Window* window = stage.memory().window(place.name)) {
+  } else if (const auto window = stage.window(place.name)) {
     packet.va = window->address + place.offset;
     packet.rkey = window->key;
   } else {
@@ -81,9 +81,8 @@ std::optional<Trouble> arrive(Stage& stage, const Statement& statement) {
     PacketFields packet = *named;
     packet.psn = (psns.first + i) & Psn::kMask;
     if (auto trouble = fill_packet(stage, statement, packet)) return trouble;
-    if (auto wrong = stage.arrive(packet, network_header(statement.get_or<Word>("grh", "ipv4")))) {
-      return script_error(*std::move(wrong));
-    }
+    const auto header = network_header(statement.get_or<Word>("grh", "ipv4"));
+    if (auto trouble = stage.arrive(packet, header)) return trouble;
     if (auto trouble = drained(stage, statement)) return trouble;
   }
   return std::nullopt;

@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "tests/scripts/script.h"
+#include "tools/conformance/script/script.h"
 
 namespace urnic::scripts {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/scripts/steps.h"
+#include "tools/conformance/player/steps.h"
 #include "transport/enum_names.h"
 
 namespace urnic::scripts {
@@ -24,29 +24,19 @@ constexpr std::uint64_t kDefaultReceiveBytes = 4096;
 std::optional<Trouble> receive(Stage& stage, const Statement& statement) {
   std::optional<std::uint64_t> number;
   if (statement.has("srq")) number = statement.number("srq");
-  transport::ReceiveQueue* queue = stage.receive_queue(number);
-  if (queue == nullptr) return script_error("there is no such receive queue");
-  if (!number && stage.endpoint().state() == QpState::kReset) {
-    return script_error("nothing can be posted in RESET");
-  }
-  if (queue->is_full()) return script_error("the receive queue is full");
   const std::uint64_t length = statement.number("length", kDefaultReceiveBytes);
   const Elements elements =
       elements_of(stage, statement.get_or<Places>("into", {Place{.name = "buffers"}}), length);
   if (elements.trouble) return elements.trouble;
   stage.note(statement.text);
-  queue->prepare({.wr_id = statement.number("id")}, elements.sges, u32(elements.length));
-  queue->publish();
+  if (auto trouble = stage.receive(number, statement.number("id"), elements.sges)) return trouble;
   return drained(stage, statement);
 }
 
 std::optional<Trouble> arm_limit(Stage& stage, const Statement& statement) {
   std::optional<std::uint64_t> number;
   if (statement.has("srq")) number = statement.number("srq");
-  transport::ReceiveQueue* queue = stage.receive_queue(number);
-  if (queue == nullptr) return script_error("there is no such receive queue");
-  stage.arm_limit(*queue, u32(statement.subject_as<std::uint64_t>()));
-  return std::nullopt;
+  return stage.arm_limit(number, u32(statement.subject_as<std::uint64_t>()));
 }
 
 std::optional<Trouble> modify(Stage& stage, const Statement& statement) {
@@ -66,22 +56,19 @@ std::optional<Trouble> modify(Stage& stage, const Statement& statement) {
   config.access = statement.get_or<Access>("access", config.access);
   config.qkey = u32(statement.number("qkey", config.qkey));
   const QpState to = *transport::find_named<QpState>(statement.subject_as<Word>());
-  if (auto wrong = stage.modify(to)) return script_error(*std::move(wrong));
+  stage.note(fmt::format("modify {}", name_of(to)));
+  if (auto trouble = stage.modify(to)) return trouble;
   return drained(stage, statement);
 }
 
 std::optional<Trouble> change_region(Stage& stage, const Statement& statement) {
-  ScriptMemory::Region* region = stage.memory().region(statement.subject_as<Word>());
-  if (region == nullptr) {
-    return script_error(fmt::format("there is no memory '{}'", statement.subject_as<Word>()));
+  const Word& name = statement.subject_as<Word>();
+  if (stage.settings().region(name) == nullptr) {
+    return script_error(fmt::format("there is no memory '{}'", name));
   }
   stage.note(statement.text);
-  if (statement.verb == Verb::kDeregister) {
-    region->is_registered = false;
-  } else {
-    region->access = statement.get<Access>("rights");
-  }
-  return std::nullopt;
+  if (statement.verb == Verb::kDeregister) return stage.deregister(name);
+  return stage.change_rights(name, statement.get<Access>("rights"));
 }
 
 std::optional<Trouble> store(Stage& stage, const Statement& statement) {
@@ -96,10 +83,7 @@ std::optional<Trouble> store(Stage& stage, const Statement& statement) {
     contents.assign(std::min<std::size_t>(place.length.value_or(1), 1u << 20),
                     static_cast<std::byte>(statement.number("fill")));
   }
-  const PlacedBytes to = bytes_at(stage, place, contents.size());
-  if (to.trouble) return to.trouble;
-  std::copy(contents.begin(), contents.end(), to.bytes.begin());
-  return std::nullopt;
+  return stage.store(place, contents);
 }
 
 }  // namespace
@@ -108,19 +92,10 @@ bool is_action(Verb verb) {
   return verb >= Verb::kPost && verb <= Verb::kPass;
 }
 
-PlacedBytes bytes_at(Stage& stage, const Place& place, std::size_t length) {
-  const auto bytes = stage.memory().bytes(place, length);
-  if (!bytes) {
-    return {{},
-            script_error(fmt::format("there are no {} bytes at {}+{}", length, place.name, place.offset))};
-  }
-  return {*bytes, std::nullopt};
-}
-
 Elements elements_of(Stage& stage, const Places& places, std::uint64_t length) {
   Elements elements;
   for (const Place& place : places) {
-    const ScriptMemory::Region* region = stage.memory().region(place.name);
+    const Settings::Region* region = stage.settings().region(place.name);
     if (region == nullptr) {
       elements.trouble = script_error(fmt::format("there is no memory '{}'", place.name));
       return elements;
@@ -142,8 +117,7 @@ Elements elements_of(Stage& stage, const Places& places, std::uint64_t length) {
 
 std::optional<Trouble> drained(Stage& stage, const Statement& statement) {
   if (statement.flag("burst")) return std::nullopt;
-  if (auto wrong = stage.drain()) return Trouble{*std::move(wrong)};
-  return std::nullopt;
+  return stage.drain();
 }
 
 std::optional<Trouble> act(Stage& stage, const Statement& statement) {
@@ -165,10 +139,7 @@ std::optional<Trouble> act(Stage& stage, const Statement& statement) {
       return arrive(stage, statement);
     case Verb::kPass:
       stage.note(statement.text);
-      if (auto wrong = stage.pass(statement.subject_as<transport::Duration>())) {
-        return Trouble{*std::move(wrong)};
-      }
-      return std::nullopt;
+      return stage.pass(statement.subject_as<transport::Duration>());
     default:
       return script_error("not an action");
   }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "tests/scripts/packet_text.h"
-#include "tests/scripts/parser.h"
+#include "tools/conformance/script/packet_text.h"
+#include "tools/conformance/script/parser.h"
 #include "transport/counters.h"
 
 namespace urnic::scripts {

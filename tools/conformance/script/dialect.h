@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "tests/scripts/script.h"
-#include "tests/scripts/vocabulary.h"
+#include "tools/conformance/script/script.h"
+#include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts {
 

@@ -1,11 +1,12 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
+#include "tools/conformance/player/settings.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "tests/scripts/steps.h"
 #include "transport/enum_names.h"
 
 namespace urnic::scripts {
@@ -18,6 +19,8 @@ using transport::QpNumber;
 using transport::wire::Service;
 
 constexpr std::size_t kMostObjects = 16;
+constexpr Access kEverything = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic |
+                               Access::kFlushGlobal | Access::kFlushPersistent;
 
 Service transports_service(const Word& name) {
   if (name == "uc") return Service::kUc;
@@ -78,6 +81,35 @@ std::optional<Trouble> add_xrc_queue(Settings& settings, const Statement& statem
 }
 
 }  // namespace
+
+Settings::Settings() {
+  config.local_qp = QpNumber{0x11};
+  config.remote_qp = QpNumber{0x22};
+  config.pd = PdId{7};
+  config.access = kEverything;
+  config.receive_psn = Psn(100);
+  config.send_psn = Psn(200);
+  config.max_responder_resources = 4;
+  config.max_reads_in_flight = 4;
+  config.min_rnr_timer = 12;
+  config.qkey = 0x1111;
+  regions = {
+      {"local", 0x100000, 0x20000, 0x1001, Access::kLocalWrite, {}},
+      {"shared", 0x200000, 0x20000, 0x2001, Access::kLocalWrite | Access::kWindowBind | kEverything, {}},
+      {"buffers", 0x300000, 0x20000, 0x3001, Access::kLocalWrite, {}},
+  };
+}
+
+const Settings::Region* Settings::region(const std::string& name) const {
+  const auto found =
+      std::find_if(regions.begin(), regions.end(), [&](const Region& region) { return region.name == name; });
+  return found == regions.end() ? nullptr : &*found;
+}
+
+std::byte pattern_at(std::uint64_t address) {
+  // Neighbors differ, and so do bytes that are a path MTU apart.
+  return static_cast<std::byte>(address * 7 + (address >> 8) * 29 + (address >> 16) * 101);
+}
 
 std::optional<Trouble> apply_setting(Settings& settings, const Statement& statement) {
   switch (statement.verb) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "tests/scripts/dialect.h"
-#include "tests/scripts/script.h"
+#include "tools/conformance/script/dialect.h"
+#include "tools/conformance/script/script.h"
 #include "transport/result.h"
 
 namespace urnic::scripts {

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/packet_text.h"
+#include "tools/conformance/script/packet_text.h"
 
 #include <fmt/core.h>
 
