@@ -220,9 +220,9 @@ ALLOWED = {
     "tools/simulation/seeds/traffic": {*SIM_ROOMS, SIM_KERNEL, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
-# Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program
-# does.
-NOT_OF_THE_PRODUCT = "tools/teaching/lab"
+# Programs of students, and the agent: they are copied out, know nothing of the project, and use libibverbs as
+# any program does.
+NOT_OF_THE_PRODUCT = ("tools/teaching/lab", "tools/conformance/conform/agent/agent.c")
 
 # Headers of others, and where they may be seen.
 EXCLUSIVE = (
@@ -274,7 +274,7 @@ def sources(root):
     for folder in CHECKED_FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             name = file.relative_to(root).as_posix()
-            if file.suffix in SUFFIXES and not is_below(name, NOT_OF_THE_PRODUCT):
+            if file.suffix in SUFFIXES and not any(is_below(name, out) for out in NOT_OF_THE_PRODUCT):
                 yield name, file.read_text(errors="replace")
 
 
