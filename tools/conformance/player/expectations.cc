@@ -280,7 +280,7 @@ std::optional<Trouble> check_memory(Stage& stage, const Statement& statement) {
   } else if (statement.has("psn")) {
     wanted = peer_stream(statement.get<PsnRange>("psn").first, length, bytes(stage.config().path_mtu));
   } else if (statement.has("equals")) {
-    const Places places = statement.get<Places>("equals");
+    const auto& places = statement.get<Places>("equals");
     if (places.size() != 1) return script_error("'equals' names one place");
     const auto other = stage.load(places.front(), length);
     if (!other) return other.error();

@@ -25,6 +25,11 @@ Stage::Look look_at(std::span<const Statement> rest) {
   return is_action(rest.front().verb) ? Stage::Look::kBeforeAction : Stage::Look::kSilence;
 }
 
+/// What the program does to its memory lets nothing happen: a burst goes on after it.
+bool is_about_memory(Verb verb) {
+  return verb == Verb::kStore || verb == Verb::kDeregister || verb == Verb::kChangeRights;
+}
+
 /// Everything that came out must have been expected before the next thing happens; what arrives in one burst
 /// happens at once.
 std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> statements, Outcome& outcome) {
@@ -46,7 +51,7 @@ std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> s
         return failure_at(statement, {"before this, " + (kUnexpected + *unexpected)});
       }
     }
-    in_burst = statement.flag("burst");
+    in_burst = statement.flag("burst") || (in_burst && is_about_memory(statement.verb));
     if (auto trouble = act(stage, statement)) return failure_at(statement, *std::move(trouble));
   }
   if (auto unexpected = stage.first_unexpected(Stage::Look::kSilence)) {
