@@ -1,8 +1,11 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""The agent of `urnic conform`, which nothing ends that a client says."""
+"""`urnic conform`: its agent, which nothing ends that a client says; and urnic as the NIC under test."""
+import json
 import pathlib
 import random
 import socket
+import threading
+import xml.etree.ElementTree
 
 import harness
 from harness import ClientTest, wait_until
@@ -91,6 +94,38 @@ def random_line(dice):
     if dice.random() < 0.2:
         return "".join(chr(dice.choice([*range(1, 10), *range(11, 256)])) for _ in range(dice.randrange(200)))
     return mutated(dice.choice(VALID), dice)
+
+
+# A fault of the NIC under test, the case that finds it, and what the case says.
+FAULTS = [
+    ("set:kind=ack:aeth.msn=9:times=all", "rc/ack/coalesced", "msn is 9"),
+    (
+        "set:kind=nak:aeth.syndrome=0x63:times=all",
+        "rc/sequence/gap_inside_message",
+        "came: NAK_REMOTE_OPERATION",
+    ),
+    ("drop:kind=ack:times=all", "rc/length/1_execute_write", "no packet came"),
+    ("dup:kind=ack:times=all", "rc/length/1_execute_write", "nothing expected it: > ACK"),
+    ("corrupt:kind=ack:byte=15:times=all", "rc/length/1_execute_write", "wrong ICRC"),
+    ("set:kind=read_response:bth.psn=7:times=all", "rc/length/1_answer_read", "psn is 7"),
+    ("verb:ibv_poll_cq:status=LOC_LEN_ERR:times=all", "rc/length/1_receive_send", "status is LOC_LEN_ERR"),
+]
+# What agents and wires cannot do; CONFORM.md has the list, too.
+KNOWN_REASONS = [
+    "the agent makes RC and UC queue pairs alone",
+    "the agent makes no shared receive queues",
+    "the agent makes no memory windows",
+    "the agent's verbs have no FLUSH and no ATOMIC WRITE",
+    "the script sets what only urnic's own transport has",
+    "the agent does not change the rights of a region",
+    "this script takes",
+    "on a wire no two things happen at the same moment",
+    "on a wire nothing happens within a nanosecond of something else",
+    "the agent cannot post: ibv_post_send: Invalid argument",  # a READ on UC
+]
+LEAST_PASSED = 390
+# Whether a READ is one too many depends on how soon the ones before it are answered.
+FAST_ANSWERS = ["rc/read/resources_overflow_reads", "rc/sqd/fewer_resources", "rc/state/event_too_many_reads"]
 
 
 class Client:
@@ -285,3 +320,133 @@ class Agent(AgentTest):
         self.assertEqual(client.hear(), "error that line is too long")
         self.assertEqual(client.hear(), "")
         self.client()
+
+
+class Conform(AgentTest):
+    def conform(self, *options, token=TOKEN, code=0, name="conform"):
+        """Runs it against the agent that was started, and returns its report."""
+        words = ["conform", "--json", "--agent-port", self.port, "--port", loopback_nics()[1][1], *options]
+        process = self.start_plain(
+            name, [harness.STAGE.urnic, *map(str, words), self.address], environment={"CONFORM_TOKEN": token}
+        )
+        self.expect_end(process, 600, code)
+        return json.loads(process.output())
+
+    def fail_of(self, report):
+        """The one case that failed."""
+        failed = [case for case in report["cases"] if case["verdict"] == "FAIL"]
+        self.assertEqual(len(failed), 1, [case["name"] for case in failed])
+        return failed[0]
+
+    def test_urnic_does_what_its_scripts_say(self):
+        """Every script that can be played passes, and of the others it is known why they cannot be."""
+        self.start_agent()
+        report = self.conform()
+        reasons = {}
+        for case in report["cases"]:
+            if case["verdict"] == "UNKNOWN":
+                reasons.setdefault(case["reason"], []).append(case["name"])
+            elif case["verdict"] == "HABIT":
+                self.assertIn(case["name"], FAST_ANSWERS)
+            elif case["verdict"] != "PASS":
+                self.fail_with(json.dumps(case, indent=2))
+        self.assertGreater(report["passed"], LEAST_PASSED, reasons)
+        for reason, names in reasons.items():
+            self.assertTrue(any(known in reason for known in KNOWN_REASONS), (reason, names))
+        self.assertEqual(report["failed"], 0)
+
+    def test_faults_are_found(self):
+        """A NIC whose answers are otherwise: the fault injector changes them on their way."""
+        for fault, name, part in FAULTS:
+            with self.subTest(fault=fault):
+                agent = self.start_agent(nic=["--fault", fault])
+                packets = pathlib.Path(self.runtime) / "packets"
+                packets.mkdir(mode=0o777, exist_ok=True)
+                packets.chmod(0o777)
+                case = self.fail_of(self.conform("--filter", name, "--pcap", packets, code=1))
+                self.assertIn(part, case["reason"])
+                self.assertTrue(case["rule"] and case["source"] and case["ladder"])
+                self.assertGreater(pathlib.Path(case["capture"]).stat().st_size, 200)
+                agent.kill()
+
+    def test_the_same_cases_pass_without_faults(self):
+        self.start_agent()
+        for _, name, _ in FAULTS:
+            self.assertEqual(self.conform("--filter", name)["passed"], 1, name)
+
+    def test_results_for_tools_that_show_tests(self):
+        self.start_agent()
+        file = pathlib.Path(self.runtime) / "result.xml"
+        self.conform("--filter", "rc/send/too_long*", "--filter", "ud/send", "--junit", file)
+        suite = xml.etree.ElementTree.parse(file).getroot()
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("4", "0", "1"))
+        self.assertEqual({case.get("classname") for case in suite}, {"rc/send", "ud"})
+
+    def unknown(self, reason, *options, **how):
+        report = self.conform("--filter", "rc/nak/*", *options, code=3, **how)
+        self.assertEqual(report["unknown"], len(report["cases"]))
+        for case in report["cases"]:
+            self.assertIn(reason, case["reason"])
+
+    def test_agents_that_do_not_play(self):
+        self.start_agent()
+        self.unknown("token: it is another", token="wrong")
+        client = self.client()
+        self.unknown("busy: this agent has a client already")
+        client.close()
+        self.unknown("there is no such device", "--device", "nothing0")
+        self.unknown("no such GID", "--gid", "77")
+        self.port = harness.free_port()
+        self.unknown("Connection refused")
+
+    def serve(self, *answers):
+        """Something else that listens, and says these lines, one to each line of a client."""
+        listener = socket.create_server((self.address, 0))
+        self.addCleanup(listener.close)
+        self.port = listener.getsockname()[1]
+
+        def answer():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection, connection.makefile("rwb") as file:
+                    for line in answers:
+                        if not file.readline():
+                            break
+                        file.write(line + b"\n")
+                        file.flush()
+
+        threading.Thread(target=answer, daemon=True).start()
+
+    def test_what_is_no_agent_or_another_one(self):
+        self.address = loopback_nics()[0][1].split(":")[1]
+        self.serve(b"error version: this agent speaks 2")
+        self.unknown("the agent refuses: version: this agent speaks 2")
+        self.serve(b"ok urnic-conform 2")
+        self.unknown("another version")
+        self.serve(b"SSH-2.0-OpenSSH_9.2")
+        self.unknown("is no agent")
+        self.serve(b"ok urnic-conform 1")
+        self.unknown("the agent has ")
+
+    def test_an_agent_that_vanishes(self):
+        """In the middle of the run: what was played has a verdict, what was not is unknown."""
+        agent = self.start_agent()
+        options = ["conform", "--agent-port", self.port, "--port", loopback_nics()[1][1], "--filter", "rc/*"]
+        process = self.start_plain(
+            "conform",
+            [harness.STAGE.urnic, *map(str, options), self.address],
+            environment={"CONFORM_TOKEN": TOKEN},
+        )
+        self.assertTrue(wait_until(lambda: process.output().count("PASS") > 20, PATIENCE))
+        agent.kill()
+        self.expect_end(process, 120)
+        self.assertRegex(process.output(), r"UNKNOWN  rc/\S+\n +(the agent has|no agent)")
+        self.assertNotIn("FAIL", process.output())
+
+    def test_the_source_that_it_prints(self):
+        process = self.start_plain("source", [harness.STAGE.urnic, "conform", "--agent-source"])
+        self.expect_end(process)
+        self.assertEqual(process.output(), SOURCE.read_text())
