@@ -1,0 +1,40 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// `urnic conform`: protocol scripts against a peer on the wire.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/command/command.h"
+
+namespace urnic::tools {
+
+/// Adds the command to `app`, and holds its options while the parser fills them in.
+class ConformCommand {
+ public:
+  ConformCommand(CLI::App& app, Invocation& invocation);
+  ConformCommand(const ConformCommand&) = delete;
+  ConformCommand& operator=(const ConformCommand&) = delete;
+
+ private:
+  int run() const;
+
+  std::string peer_;
+  std::string port_ = "udp";
+  std::string token_;
+  unsigned agent_port_ = 7900;
+  std::string device_ = "-";
+  unsigned device_port_ = 1;
+  std::string gid_ = "-";
+  std::vector<std::string> filters_;
+  unsigned settle_ms_ = 10;
+  std::string captures_;
+  std::string junit_;
+  bool json_ = false;
+  bool list_ = false;
+  bool agent_source_ = false;
+};
+
+}  // namespace urnic::tools
