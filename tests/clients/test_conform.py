@@ -3,6 +3,7 @@
 import json
 import pathlib
 import random
+import re
 import socket
 import threading
 import xml.etree.ElementTree
@@ -381,6 +382,38 @@ class Conform(AgentTest):
         suite = xml.etree.ElementTree.parse(file).getroot()
         self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("4", "0", "1"))
         self.assertEqual({case.get("classname") for case in suite}, {"rc/send", "ud"})
+
+    def test_an_interrupted_run_goes_on(self):
+        self.start_agent()
+        file = pathlib.Path(self.runtime) / "results"
+        options = ["--resume", file, "--filter", "rc/send/*"]
+        whole = self.conform(*options)
+        lines = file.read_text().splitlines(keepends=True)
+        self.assertEqual(len(lines), 1 + len(whole["cases"]))
+        # As if it was killed while it wrote the third result: the first two are told as they stand there.
+        file.write_text("".join(lines[:3]).replace('"reason":""', '"reason":"earlier"') + lines[3][:40])
+        again = self.conform(*options)
+        self.assertEqual([case["name"] for case in again["cases"]], [case["name"] for case in whole["cases"]])
+        passed = [case for case in again["cases"][:2] if case["verdict"] == "PASS"]
+        self.assertTrue(passed)
+        for case in passed:
+            self.assertEqual(case["reason"], "earlier")
+        for case in again["cases"][2:]:
+            self.assertNotEqual(case["reason"], "earlier")
+        self.assertEqual(again["passed"], whole["passed"])
+
+    def test_a_page_with_the_packets_of_what_failed(self):
+        """tests/view/test_conform_page.py opens such a page in a browser."""
+        self.start_agent(nic=["--fault", "set:kind=ack:aeth.msn=9:times=all"])
+        file = pathlib.Path(self.runtime) / "report.html"
+        filters = ["--filter", "rc/ack/coalesced", "--filter", "rc/length/1_answer_read"]
+        case = self.fail_of(self.conform(*filters, "--html", file, code=1))
+        self.assertEqual(case["capture"], "", "it was for the page alone")
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read_text())[1]
+        report = json.loads(data)
+        self.assertEqual([each["verdict"] for each in report["cases"]], ["FAIL", "PASS"])
+        self.assertGreater(len(report["cases"][0]["trace"]["packets"]), 3)
+        self.assertIsNone(report["cases"][1]["trace"])
 
     def unknown(self, reason, *options, **how):
         report = self.conform("--filter", "rc/nak/*", *options, code=3, **how)

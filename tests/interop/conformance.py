@@ -1,5 +1,6 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""`urnic conform` tests the guest's rdma_rxe: what is known of that driver is a habit, and nothing else fails."""
+"""`urnic conform` tests the guest's rdma_rxe: what is known of that driver is a habit, and nothing else
+fails."""
 import collections
 import dataclasses
 import json
@@ -52,7 +53,8 @@ class Seen:
         report = self.report
         whose = collections.Counter(case["habit_of"] for case in self._of("HABIT"))
         habits = ", ".join(f"{count} of {name}" for name, count in whose.most_common())
-        return f"{report['passed']} passed, {report['failed']} failed, {report['unknown']} unknown; habits: {habits or 'none'}"
+        counts = ", ".join(f"{report[word]} {word}" for word in ("passed", "failed", "unknown"))
+        return f"{counts}; habits: {habits or 'none'}"
 
 
 def guest_programs(stage, folder):
@@ -61,7 +63,10 @@ def guest_programs(stage, folder):
     told = subprocess.run([stage.urnic, "conform", "--agent-source"], capture_output=True, check=True)
     source.write_bytes(told.stdout)
     made = subprocess.run(
-        ["cc", "-o", program, source, "-libverbs"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ["cc", "-o", program, source, "-libverbs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if made.returncode != 0:
         raise wires.WireError(f"the agent is not compiled: {made.stdout}")

@@ -200,6 +200,9 @@ ALLOWED = {
     },
     f"{CONFORM}/cases": {f"{CONFORM}/cases", *SCRIPTS},
     f"{CONFORM}/results": {f"{CONFORM}/results", f"{CONFORM}/cases", *SCRIPTS},
+    f"{CONFORM}/html": {
+        *(f"{CONFORM}/html", f"{CONFORM}/results", "tools/inspection/view", "tools/inspection/page"),
+    },
     # Asks processes what they do; what it knows of a NIC is what they say.
     "tools/inspection/stat": {"tools/inspection/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.

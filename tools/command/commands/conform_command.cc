@@ -7,15 +7,21 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 #include "nic/host/port_spec.h"
 #include "tools/command/console.h"
+#include "tools/command/temporary_folder.h"
 #include "tools/conformance/conform/agent/agent_source.h"
 #include "tools/conformance/conform/campaign.h"
 #include "tools/conformance/conform/cases/cases.h"
+#include "tools/conformance/conform/html/html_report.h"
 #include "tools/conformance/conform/results/report.h"
+#include "tools/conformance/conform/results/result_log.h"
 
 namespace urnic::tools {
 namespace {
@@ -36,7 +42,9 @@ memory. It is one C file over libibverbs.
   CONFORM_TOKEN=secret ./agent 192.0.2.2 7900       there
   CONFORM_TOKEN=secret urnic conform 192.0.2.2      here
   urnic conform --list --filter 'rc/nak/*'          which cases there are, without a peer
+  urnic conform --html report.html 192.0.2.2        with the packets of what failed, for a browser
   urnic conform --pcap packets --junit result.xml 192.0.2.2
+  urnic conform --resume today 192.0.2.2            goes on where an interrupted run of this line was
 
 Each case ends with
   PASS      the peer did what the script says
@@ -115,7 +123,14 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(1u, 1000u));
   command->add_option("--pcap", captures_, "Keep the packets of each case that fails, in this folder")
       ->type_name("FOLDER");
+  command->add_option("--html", html_, "Write a page for a browser, too, with the packets of what failed")
+      ->type_name("FILE");
   command->add_option("--junit", junit_, "Write the results as JUnit's XML, too")->type_name("FILE");
+  command
+      ->add_option("--resume", resume_,
+                   "Keep each result in this file at once; cases that it has are not played again, unless "
+                   "they are UNKNOWN")
+      ->type_name("FILE");
   command->add_flag("--json", json_, "Report as JSON, at the end");
   command->add_flag("--list", list_, "List the cases, with rule and source");
   command->add_flag("--agent-source", agent_source_, "Print the agent, a C program, and do nothing else");
@@ -161,24 +176,50 @@ int ConformCommand::run() const {
     complain("conform: " + wire.error().message);
     return kExitUsage;
   }
+  std::unique_ptr<conform::ResultLog> log;
+  if (!resume_.empty()) {
+    auto opened = conform::ResultLog::open(resume_, peer_, cases);
+    if (!opened) {
+      complain("conform: --resume " + opened.error().message);
+      return kExitUsage;
+    }
+    log = std::move(opened.value());
+  }
+  // The page shows packets, which are files until then.
+  std::optional<TemporaryFolder> folder;
+  std::string captures = captures_;
+  if (captures.empty() && !html_.empty()) captures = folder.emplace("urnic-conform").path();
   std::error_code code;
-  if (!captures_.empty()) std::filesystem::create_directories(captures_, code);
+  if (!captures.empty()) std::filesystem::create_directories(captures, code);
   conform::Campaign campaign({.agent = {*peer, static_cast<std::uint16_t>(agent_port_), token},
                               .peer = {.device = device_,
                                        .port = device_port_,
                                        .gid_index = gid_,
                                        .settle = std::chrono::milliseconds(settle_ms_)},
-                              .captures = captures_},
+                              .captures = captures},
                              *wire.value());
   std::vector<CaseResult> results;
   for (const Case& next : cases) {
-    results.push_back(campaign.run(next));
+    const CaseResult* const earlier = log == nullptr ? nullptr : log->find(next.name);
+    results.push_back(earlier != nullptr ? *earlier : campaign.run(next));
+    if (log != nullptr && earlier == nullptr && !log->add(results.back())) {
+      complain("conform: cannot write " + resume_);
+      return kExitUsage;
+    }
     if (json_) continue;
     std::fputs(text_of(results.back()).c_str(), stdout);
     std::fflush(stdout);
   }
+  return report(results, folder.has_value());
+}
+
+int ConformCommand::report(std::vector<CaseResult>& results, bool are_captures_temporary) const {
+  if (!html_.empty() && !write_file(html_, conform::html_report(peer_, results))) return kExitUsage;
+  if (are_captures_temporary) {
+    for (CaseResult& result : results) result.capture.clear();
+  }
   const conform::Counts counts = conform::count(results);
-  std::fputs(json_ ? (json_of(peer_, results).dump(2) + "\n").c_str() : summary_of(counts).c_str(), stdout);
+  std::fputs(json_ ? json_text_of(peer_, results).c_str() : summary_of(counts).c_str(), stdout);
   if (!junit_.empty() && !write_file(junit_, junit_of(peer_, results))) return kExitUsage;
   if (counts.failed > 0) return kExitFailure;
   return counts.passed + counts.habits > 0 ? 0 : kExitNothingJudged;

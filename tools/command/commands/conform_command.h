@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/command/command.h"
+#include "tools/conformance/conform/results/verdict.h"
 
 namespace urnic::tools {
 
@@ -20,6 +21,8 @@ class ConformCommand {
 
  private:
   int run() const;
+  /// Writes what the user wants of them. `are_captures_temporary`: their files are gone afterwards.
+  int report(std::vector<conform::CaseResult>& results, bool are_captures_temporary) const;
 
   std::string peer_;
   std::string port_ = "udp";
@@ -31,7 +34,9 @@ class ConformCommand {
   std::vector<std::string> filters_;
   unsigned settle_ms_ = 10;
   std::string captures_;
+  std::string html_;
   std::string junit_;
+  std::string resume_;
   bool json_ = false;
   bool list_ = false;
   bool agent_source_ = false;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tools/conformance/conform/results/result_json.h"
+
 namespace urnic::conform {
 namespace {
 
@@ -94,32 +96,17 @@ std::string summary_of(const Counts& counts) {
 nlohmann::json json_of(const std::string& peer, std::span<const CaseResult> results) {
   const Counts counts = count(results);
   auto cases = nlohmann::json::array();
-  for (const CaseResult& result : results) {
-    auto not_judged = nlohmann::json::array();
-    for (const scripts::Failure& line : result.not_judged) {
-      not_judged.push_back({{"line", line.line}, {"statement", line.statement}, {"reason", line.message}});
-    }
-    cases.push_back(
-        {{"name", result.of.name},
-         {"verdict", name_of(result.verdict)},
-         {"rule", result.of.rule()},
-         {"source", result.of.source()},
-         {"line", result.line},
-         {"statement", result.statement},
-         {"reason", result.reason},
-         {"habit_of", result.habit_of},
-         {"habit_source", result.habit_source},
-         {"not_judged", std::move(not_judged)},
-         {"ladder", result.verdict == Verdict::kPass ? std::vector<std::string>() : result.ladder},
-         {"seconds", seconds(result)},
-         {"capture", result.capture}});
-  }
+  for (const CaseResult& result : results) cases.push_back(json_of(result));
   return {{"peer", peer},
           {"passed", counts.passed},
           {"failed", counts.failed},
           {"habits", counts.habits},
           {"unknown", counts.unknown},
           {"cases", std::move(cases)}};
+}
+
+std::string json_text_of(const std::string& peer, std::span<const CaseResult> results) {
+  return json_of(peer, results).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string junit_of(const std::string& peer, std::span<const CaseResult> results) {

@@ -25,6 +25,8 @@ std::string text_of(const CaseResult& result);
 std::string summary_of(const Counts& counts);
 
 nlohmann::json json_of(const std::string& peer, std::span<const CaseResult> results);
+/// The same for a file, with a line end. What a peer has said may be no text.
+std::string json_text_of(const std::string& peer, std::span<const CaseResult> results);
 std::string junit_of(const std::string& peer, std::span<const CaseResult> results);
 
 }  // namespace urnic::conform
