@@ -1,11 +1,13 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """`urnic conform`: its agent, which nothing ends that a client says; and urnic as the NIC under test."""
+import contextlib
 import json
 import pathlib
 import random
 import re
 import socket
 import threading
+import time
 import xml.etree.ElementTree
 
 import harness
@@ -250,7 +252,7 @@ class Agent(AgentTest):
                 "post 0 dance 1 2",
                 "poll 0 send 1001",
             ),
-            *("open nothing0 1 -", "open - 77 -", "open - 1 200"),
+            *("open nothing0 1 -", "open - 77 -", "open - 1 200", "open - 1 256", "open - 1 0x"),
         ):
             self.assertTrue(client.ask(line).startswith("error "), line)
 
@@ -289,6 +291,13 @@ class Agent(AgentTest):
             self.assertEqual(client.hear(), "", greeting)
         silent = self.client(greeting=None)
         self.assertEqual(silent.hear(), "", "after five seconds")
+        slow = self.client(greeting=None)
+        for _ in range(12):
+            with contextlib.suppress(ConnectionError):
+                slow.socket.sendall(b"x")
+            time.sleep(0.5)
+        slow.socket.settimeout(1)
+        self.assertEqual(slow.hear(), "", "after five seconds, however many pieces it has sent")
         self.client()
 
     def test_a_second_client(self):
