@@ -35,11 +35,12 @@ constexpr int kExitNothingJudged = 3;
 constexpr const char* kConformFooter =
     R"(Plays the protocol scripts of urnic's own tests against the RDMA NIC of another machine, packet by
 packet. PEER is its IP address. There, an agent does what the scripts' programs do: post, receive, look at
-memory. It is one C file over libibverbs.
+memory. It is one C file over libibverbs, or one Python file over pyverbs.
 
   urnic conform --agent-source > agent.c            on this machine; copy the file to the peer's
   cc -o agent agent.c -libverbs                     there
   CONFORM_TOKEN=secret ./agent 192.0.2.2 7900       there
+  urnic conform --agent-source=python > agent.py    where there is no compiler; python3 agent.py runs it
   CONFORM_TOKEN=secret urnic conform 192.0.2.2      here
   urnic conform --list --filter 'rc/nak/*'          which cases there are, without a peer
   urnic conform --html report.html 192.0.2.2        with the packets of what failed, for a browser
@@ -133,13 +134,22 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
       ->type_name("FILE");
   command->add_flag("--json", json_, "Report as JSON, at the end");
   command->add_flag("--list", list_, "List the cases, with rule and source");
-  command->add_flag("--agent-source", agent_source_, "Print the agent, a C program, and do nothing else");
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--agent-source",
+          [this](const std::vector<std::string>& text) {
+            agent_source_ = text.empty() || text[0].empty() ? "c" : text[0];
+          },
+          "Print the agent, a C program or a Python program, and do nothing else")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"c", "python"}))
+      ->type_name("[=c|python]");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
 int ConformCommand::run() const {
-  if (agent_source_) {
-    const std::string_view source = conform::agent_source();
+  if (!agent_source_.empty()) {
+    const std::string_view source = agent_source_ == "c" ? conform::c_agent() : conform::python_agent();
     std::fwrite(source.data(), 1, source.size(), stdout);
     return 0;
   }

@@ -39,7 +39,7 @@ class ConformCommand {
   std::string resume_;
   bool json_ = false;
   bool list_ = false;
-  bool agent_source_ = false;
+  std::string agent_source_;  ///< "c" or "python"; empty if a peer is to be tested
 };
 
 }  // namespace urnic::tools

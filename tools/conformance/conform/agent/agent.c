@@ -174,7 +174,8 @@ static int is_clients_gid(const struct ibv_gid_entry *entry) {
 
 static int choose_gid(const char *text, struct ibv_gid_entry *entry) {
   uint64_t number = 0;
-  const int is_chosen = read_number(text, 255, &number);
+  const int is_chosen = strcmp(text, "-") != 0;
+  if (is_chosen && !read_number(text, 255, &number)) return 0;
   for (; number < 256; ++number) {
     gid_index = (uint8_t)number;
     const int is_there = ibv_query_gid_ex(device, port, gid_index, entry, 0) == 0;
@@ -601,13 +602,21 @@ static void send_away(int listener) {
   close(other);
 }
 
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void serve(int listener, const char *token) {
   static char buffer[kMostLine];
   size_t length = 0;
   int is_greeted = 0;
+  const int64_t greeted_by = now_ms() + kHelloMs;
   while (length < kMostLine) {
     struct pollfd both[] = {{.fd = client, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
-    if (poll(both, 2, is_greeted ? kIdleMs : kHelloMs) <= 0) return;
+    const int64_t left = is_greeted ? kIdleMs : greeted_by - now_ms();
+    if (left <= 0 || poll(both, 2, (int)left) <= 0) return;
     // This client first: when it has gone, the one that waits is the next.
     if (both[0].revents == 0) {
       send_away(listener);
