@@ -290,6 +290,21 @@ TEST_F(LiveStageTest, NoticesACompletionThatDoesNotCome) {
   EXPECT_EQ(verdict("receive id=7\n< SEND_ONLY psn=100 len=4\nrcqe id=7"), "no completion of a receive came");
 }
 
+// IBV_WC_FATAL_ERR, which urnic never has.
+TEST_F(LiveStageTest, NoticesACompletionThatNoScriptKnows) {
+  agent.replies["poll 0 send 0"] = {"ok id=1 status=19 vendor=0"};
+  EXPECT_EQ(verdict("post send id=1 length=1\nsilence"),
+            "this came: cqe id=1 status=19 vendor=0, which no script knows");
+}
+
+TEST_F(LiveStageTest, ShowsACompletionThatNoScriptKnowsWhereAnotherIsExpected) {
+  agent.replies["poll 0 send 100"] = {"ok id=1 status=19 vendor=0"};
+  const auto outcome = play("post send id=1 length=1\ncqe id=1");
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_EQ(outcome.failure->message, "no completion of a send came");
+  EXPECT_THAT(outcome.ladder, Contains(HasSubstr("status=19")));
+}
+
 TEST_F(LiveStageTest, NamesWhatNoAgentCanTell) {
   const auto outcome = play("timer none\ncounter rcvd_rnr_err=0\nstate RTS");
   EXPECT_FALSE(outcome.failure);

@@ -43,6 +43,29 @@ TEST(Verdict, CallsAKnownDeviationAHabit) {
   EXPECT_EQ(find_habit("rc/nak/unknown", "came: NAK_REMOTE_OPERATION"), nullptr);
 }
 
+// A send's flag means nothing; a receive's would say that there is data.
+TEST(Verdict, GrantsTheFlagOfAnImmediateToSendsAlone) {
+  const std::string flag = "has-imm is 1, expected 0\n  came: ";
+  const Habit* const habit = find_habit("rc/send/immediate", flag + "cqe id=1");
+  ASSERT_NE(habit, nullptr);
+  EXPECT_EQ(habit->maker, "rdma_rxe and mlx5");
+  EXPECT_EQ(find_habit("rc/send/immediate", flag + "rcqe id=1"), nullptr);
+}
+
+// A misspelled name would excuse nothing.
+TEST(Habits, AreOfCasesThatThereAre) {
+  for (const Habit& habit : habits_of_rxe()) {
+    const std::string pattern[] = {std::string(habit.cases)};
+    EXPECT_FALSE(cases_of(all_cases(), pattern).empty()) << habit.cases;
+  }
+}
+
+TEST(Habits, ExcuseNoOtherFailureOfTheirCase) {
+  EXPECT_NE(find_habit("rc/sqd/retransmits", "no event came"), nullptr);
+  EXPECT_EQ(find_habit("rc/sqd/retransmits", "the state is ERR"), nullptr);
+  EXPECT_EQ(find_habit("rc/nak/sequence_goes_back", "no packet came"), nullptr);
+}
+
 TEST(Verdict, IsUnknownIfNothingCouldBeJudged) {
   scripts::Outcome outcome;
   outcome.not_judged = {{4, "silence", "no", {}}};

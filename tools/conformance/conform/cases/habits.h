@@ -3,6 +3,7 @@
 // Habits: how known NICs fail a case, and peers live with it.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace urnic::conform {
@@ -13,6 +14,8 @@ struct Habit {
   std::string_view maker;    ///< whose it is
   std::string_view source;   ///< from where that is known
 };
+
+std::span<const Habit> habits_of_rxe();
 
 /// Null if no known NIC does so.
 const Habit* find_habit(std::string_view name, std::string_view message);

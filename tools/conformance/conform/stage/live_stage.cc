@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -314,11 +315,18 @@ void LiveStage::take_packets(Time until, bool stops_at_first) {
 bool LiveStage::take_completion(bool is_send, unsigned milliseconds) {
   const auto reply = ask(fmt::format("poll 0 {} {}", is_send ? "send" : "recv", milliseconds));
   if (!reply) return false;
+  if (reply.value().words.empty()) return false;
+  const std::string_view word = is_send ? "cqe" : "rcqe";
   auto completion = read_completion(reply.value());
-  if (!completion) return false;
+  if (!completion) {
+    strange_completion_ =
+        fmt::format("{} {}, which no script knows", word, fmt::join(reply.value().words, " "));
+    note(*strange_completion_);
+    return true;
+  }
   completion->invalidated_rkey =
       transport::Rkey{memory_.scripts_key(to_integer(completion->invalidated_rkey))};
-  note(scripts::describe(*completion, is_send ? "cqe" : "rcqe"));
+  note(scripts::describe(*completion, word));
   if (is_send) {
     outputs_.send_completions.push_back(*completion);
   } else {
@@ -405,7 +413,7 @@ std::optional<std::string> LiveStage::first_unexpected(Look look) {
   // What comes before its time is found out when the script takes it.
   if (look == Look::kBeforeTime) return std::nullopt;
   if (look == Look::kSilence || may_be_behind_) settle();
-  return first_of(outputs_);
+  return strange_completion_ ? strange_completion_ : first_of(outputs_);
 }
 
 // --- Questions ---

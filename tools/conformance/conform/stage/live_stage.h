@@ -121,7 +121,8 @@ class LiveStage final : public scripts::Stage {
   };
   std::vector<Beginning> beginnings_;
   transport::Duration script_time_{0};
-  bool may_be_behind_ = false;  // something was done, and nothing came since
+  bool may_be_behind_ = false;                     // something was done, and nothing came since
+  std::optional<std::string> strange_completion_;  // the last one that no script can name
 };
 
 }  // namespace urnic::conform
