@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < count; ++i) printf("%s\n", races[i].name);
     return 2;
   }
-  verbs_open(&nic, "urnic0", 1, kEntries, kBytes);
+  verbs_open(&nic, "urnic0", VERBS_IPV4_GID, kEntries, kBytes);
   races[chosen].make();
   verbs_close(&nic);
   printf("done\n");
