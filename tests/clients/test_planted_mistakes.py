@@ -55,8 +55,17 @@ class PlantedMistakes(CmPairTest):
         code, _ = self.run_alone(program, name, *options)
         return "hangs" if code is None else "no" if code == 0 else "fails"
 
+    def result_with_luck(self, program, name, *options):
+        """A mistake may show by itself on a busy machine. What counts is whether it need not."""
+        results = []
+        while "no" not in results and len(results) < 3:
+            results.append(self.result(program, name, *options))
+            if results[-1] == "hangs":
+                break
+        return results[-1]
+
     def plain_result(self, program, name):
-        result = self.result(program, name)
+        result = self.result_with_luck(program, name)
         return "passes" if result == "no" else result
 
     def found_by_sanitizer(self, program, name):
@@ -87,7 +96,9 @@ class PlantedMistakes(CmPairTest):
                 continue
             plain = "hangs" if name == ENDLESS else self.plain_result("mistakes", name)
             chaos = "hangs" if name == ENDLESS else self.found_by_chaos("mistakes", name, "only=all")
-            strict = "hangs" if name == ENDLESS else self.result("mistakes", name, "--like", "strict")
+            strict = (
+                "hangs" if name == ENDLESS else self.result_with_luck("mistakes", name, "--like", "strict")
+            )
             sanitizer = self.found_by_sanitizer("mistakes", name)
             rows.append(f"| `{name}` | {plain} | {sanitizer} | {chaos} | {strict} |")
         self.expect_table(MISTAKES_HEAD, rows)
@@ -101,7 +112,7 @@ class PlantedMistakes(CmPairTest):
             sanitizer = self.found_by_sanitizer("races", name)
             spec = ",".join([f"only={behavior}", *more])
             chaos = self.found_by_chaos("races", name, spec)
-            strict = self.result("races", name, "--like", "strict")
+            strict = self.result_with_luck("races", name, "--like", "strict")
             said = ",".join([behavior, *more])
             rows.append(f"| `{name}` | {plain} | {sanitizer} | `{said}`: {chaos} | {strict} |")
         self.expect_table(RACES_HEAD, rows)

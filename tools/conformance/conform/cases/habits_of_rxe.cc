@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::string_view kRxe = "rdma_rxe";
 
+constexpr std::string_view kSeen = "seen with Linux 6.1";
 constexpr std::string_view kLongSends = "transport/FACTS.md, fact 33";
 constexpr std::string_view kNoEvents =
     "Linux before 6.2, rxe_resp.c: raises no event of a queue pair; rxe_comp.c, complete_ack(): tells that a"
@@ -25,6 +26,8 @@ constexpr std::string_view kNoKey =
     " malformed work request";
 constexpr std::string_view kNoCheckOfLengths =
     "Linux before 6.2, rxe_resp.c, check_length(): looks in the wrong member for First and Last";
+constexpr std::string_view kNakAfterRnrNak =
+    "Linux before 6.2, rxe_resp.c, check_psn(): an RNR NAK forbids no sequence NAK";
 constexpr std::string_view kGoesOnWithMiddle = "transport/FACTS.md, fact 26";
 constexpr std::string_view kFutureAnswers =
     "Linux before 6.2, rxe_comp.c, check_psn(): an answer to anything later completes a SEND or a WRITE";
@@ -32,6 +35,10 @@ constexpr std::string_view kNoStatus =
     "Linux before 6.2, rxe_comp.c, check_ack(): ends the request and sets no status, which is then success";
 constexpr std::string_view kShortResponse =
     "Linux before 6.2, rxe_comp.c, do_read(): waits for the missing bytes until the ACK timeout";
+constexpr std::string_view kLongResponse =
+    "Linux before 6.2, rxe_comp.c, do_read(): any failure to store it is a local protection error";
+constexpr std::string_view kGapInResponses =
+    "Linux before 6.2, rxe_comp.c, check_psn(): a gap in the responses is left to the ACK timeout";
 constexpr std::string_view kImpliedNak =
     "Linux before 6.2, rxe_comp.c, check_psn(): an RNR NAK after an unanswered READ only repeats the READ";
 constexpr std::string_view kEachRnrNak =
@@ -66,16 +73,18 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/send/too_long*", "came: NAK_REMOTE_OPERATION", kRxe, kLongSends},
     {"rc/length/mtu_plus_1_receive_send", "came: NAK_REMOTE_OPERATION", kRxe, kLongSends},
     {"rc/length/bad_length_first_short", "no packet came", kRxe, kNoCheckOfLengths},
+    {"rc/length/bad_length_middle_padded", "no packet came", kRxe, kNoCheckOfLengths},
+    {"rc/length/bad_length_send_*_long", "no packet came", kRxe, kNoCheckOfLengths},
+    {"rc/length/bad_length_send_last_empty", "came: ACK psn=101", kRxe, kNoCheckOfLengths},
     {"rc/length/bad_length_*_2g", "came: NAK_REMOTE_ACCESS", kRxe, kNoCheckOfLengths},
     {"uc/wrong_lengths", "rcqe id=7 status=SUCCESS opcode=RECV len=1004", kRxe, kNoCheckOfLengths},
     {"rc/send/write_imm_key_unknown_no_receive", "came: RNR_NAK", kRxe,
      "Linux before 6.2, rxe_resp.c: looks for a receive, and then for the key"},
     {"rc/window/invalidate_*", "> ACK psn=", kRxe,
      "Linux before 6.2, rxe_resp.c: acknowledges a SEND that could not invalidate"},
-    {"rc/rnr/crossing", "> NAK_SEQUENCE psn=100", kRxe,
-     "Linux before 6.2, rxe_resp.c, check_psn(): an RNR NAK forbids no sequence NAK"},
-    {"rc/rnr/first_of_message", "> NAK_SEQUENCE psn=100", kRxe,
-     "Linux before 6.2, rxe_resp.c, check_psn(): an RNR NAK forbids no sequence NAK"},
+    {"rc/rnr/crossing", "> NAK_SEQUENCE psn=100", kRxe, kNakAfterRnrNak},
+    {"rc/rnr/first_of_message", "> NAK_SEQUENCE psn=100", kRxe, kNakAfterRnrNak},
+    {"rc/rnr/second_of_three", "> NAK_SEQUENCE psn=101", kRxe, kNakAfterRnrNak},
 
     // Requests that are repeated.
     {"rc/replay/read_last", "came: READ_RESPONSE_LAST", kRxe, kGoesOnWithMiddle},
@@ -95,12 +104,15 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/atomic/answered_by_read_response", "no completion of a send came", kRxe,
      "Linux before 6.2, rxe_comp.c, check_ack(): the status is IBV_WC_FATAL_ERR, which no script knows"},
     {"rc/nak/sequence_second_loss", "no packet came", kRxe, "transport/FACTS.md, fact 23"},
-    {"rc/read/lost_response", "no packet came", kRxe,
-     "Linux before 6.2, rxe_comp.c, check_psn(): a gap in the responses is left to the ACK timeout"},
+    {"rc/nak/reserved", "cqe id=1 status=REM_OP_ERR", kRxe, kSeen},
+    {"rc/read/begins_with_middle", "status is SUCCESS", kRxe, kSeen},
+    {"rc/read/lost_response", "no packet came", kRxe, kGapInResponses},
+    {"rc/read/skipped_response", "no packet came", kRxe, kGapInResponses},
     {"rc/read/response_too_short", "no completion of a send came", kRxe, kShortResponse},
+    {"rc/read/last_response_too_short", "no completion of a send came", kRxe, kShortResponse},
     {"rc/state/counter_bad_response", "no completion of a send came", kRxe, kShortResponse},
-    {"rc/read/response_too_long", "status is LOC_PROT_ERR", kRxe,
-     "Linux before 6.2, rxe_comp.c, do_read(): any failure to store it is a local protection error"},
+    {"rc/read/response_too_long", "status is LOC_PROT_ERR", kRxe, kLongResponse},
+    {"rc/read/last_response_too_long", "status is LOC_PROT_ERR", kRxe, kLongResponse},
 
     // RNR NAKs.
     {"rc/rnr/behind_lost_answer", "came: READ_REQUEST psn=200", kRxe, kImpliedNak},
