@@ -23,7 +23,7 @@ class ConformPage(PageTest):
         cls.run_conform()  # no agent is there: all are UNKNOWN
         head, *lines = cls.results.read_text().splitlines()
         cases = {case["name"]: case for case in map(json.loads, lines)}
-        failed, unknown, passed = (cases[name] for name in sorted(cases))[:3]
+        failed, unknown, passed = (cases[name] for name in sorted(cases))
         failed |= {
             "verdict": "FAIL",
             "line": 7,

@@ -54,8 +54,9 @@ std::string details(const CaseResult& result) {
   if (const std::string place = place_of(result); !place.empty()) text += place + "\n";
   text += result.reason + "\n";
   text += fmt::format("rule: {}\nsource: {}", result.of.rule(), result.of.source());
-  if (!result.habit_of.empty())
+  if (!result.habit_of.empty()) {
     text += fmt::format("\nhabit of: {} ({})", result.habit_of, result.habit_source);
+  }
   if (!result.capture.empty()) text += "\npackets: " + result.capture;
   return text;
 }
