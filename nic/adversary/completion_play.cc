@@ -35,8 +35,9 @@ std::uint32_t CompletionPlay::count_shown(std::uint32_t from, std::uint32_t hidd
     due_ = now + pause;
     return 0;
   }
-  if (hidden == 1 || !adversary_.strikes(Behavior::kCompletionsInParts, queue_, from, kOnePartIn))
+  if (hidden == 1 || !adversary_.strikes(Behavior::kCompletionsInParts, queue_, from, kOnePartIn)) {
     return hidden;
+  }
   const auto pause = adversary_.pause(Behavior::kCompletionsInParts, queue_, from, kLongestBreak);
   const std::uint64_t drawn = spread(adversary_.number(Behavior::kCompletionsInParts, queue_, from) + 1);
   adversary_.note(Behavior::kCompletionsInParts, kQueueName, queue_, "completion", from, pause);

@@ -207,8 +207,9 @@ Result<std::unique_ptr<CompletionQueue>, Error> Device::create_cq(std::uint32_t 
                                                                   CompletionChannel* channel, void* context,
                                                                   const CompletionQueueOptions& options) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
-  if (auto checked = check_completions(*config_.personality, capacity); !checked)
+  if (auto checked = check_completions(*config_.personality, capacity); !checked) {
     return failure(checked.error());
+  }
   if (queue_count_.fetch_add(1) >= config_.personality->max_cq) {
     queue_count_.fetch_sub(1);
     return failure(out_of("there are too many completion queues"));

@@ -225,7 +225,7 @@ Result<void, Error> Device::destroy_flow(FlowId flow) {
 Result<std::uint32_t, Error> Device::allocate_window(ProtectionDomain& pd, WindowType type) {
   if (auto usable = check_usable(); !usable) return failure(usable.error());
   const std::lock_guard guard(*engine_);
-  const auto key = engine_->tables().memory.add_window(type, pd.id);
+  auto key = engine_->tables().memory.add_window(type, pd.id);
   if (!key) return key;
   pd.users.fetch_add(1);
   return to_integer(engine_->tables().memory.rkey_of(key.value()));

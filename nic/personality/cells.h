@@ -67,7 +67,6 @@ inline constexpr std::string_view kStandard = "the InfiniBand specification, as 
 inline constexpr std::string_view kMlx5Verbs = "rdma-core, providers/mlx5/verbs.c";
 inline constexpr std::string_view kMlx5Qp = "rdma-core, providers/mlx5/qp.c";
 inline constexpr std::string_view kMlx5Cq = "rdma-core, providers/mlx5/cq.c";
-inline constexpr std::string_view kMlx5Driver = "Linux, drivers/infiniband/hw/mlx5/main.c";
 inline constexpr std::string_view kGidManagement = "Linux, drivers/infiniband/core/roce_gid_mgmt.c";
 inline constexpr std::string_view kIrdmaUk = "rdma-core, providers/irdma/uk.c";
 inline constexpr std::string_view kIrdmaVerbs = "rdma-core, providers/irdma/uverbs.c";

@@ -45,7 +45,7 @@ std::string_view words_of(EarlyPost post) {
     case EarlyPost::kRefused:
       return "refused with EINVAL";
     case EarlyPost::kTakenAndLost:
-      return "taken without an error, and never sent";
+      return "taken without an error, and lost";
   }
   return "";
 }

@@ -156,19 +156,18 @@ void QueuePair::on_packet(const transport::wire::Packet& packet, transport::Time
 }
 
 // The completions of an XRC target belong to the shared receive queues that its peers name, and stay.
-void QueuePair::discard_completions() {
+void QueuePair::discard_completions(bool may_be_kept) {
   if (personality().unpolled_completions == UnpolledCompletions::kStay) return;
   for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
-    const std::uint32_t receives = queue != nullptr ? queue->discard(number_) : 0;
+    if (queue == nullptr || (may_be_kept && queue->keeps_completions_of(number_))) continue;
+    const std::uint32_t receives = queue->discard(number_);
     if (const auto told = room()) told->polled_receives(receives);
   }
 }
 
 void QueuePair::end() {
   if (placement_ != nullptr) placement_->settle();
-  for (CompletionQueue* const queue : {attributes_.send_queue, attributes_.receive_queue}) {
-    if (queue != nullptr && !queue->keeps_completions_of(number_)) queue->discard(number_);
-  }
+  discard_completions(true);
 }
 
 bool QueuePair::note_state() {
@@ -280,7 +279,7 @@ void QueuePair::apply(QpState to, const QpAttributes& attributes) {
     case QpState::kReset:
       engine_.unschedule(*this);
       // As hardware does: a queue pair that is reset has not completed anything yet.
-      discard_completions();
+      discard_completions(false);
       if (const auto told = room()) told->sends_end.store(0, std::memory_order_release);
       engine_.take_only_from(number_, std::nullopt);
       current_ = {};

@@ -224,9 +224,8 @@ class QueuePair {
   bool on_run(const transport::wire::Run& run, transport::Time now) {
     return monitor_ == nullptr && endpoint_->on_run(run, now);
   }
-  /// Takes out of its completion queues what it has completed and the program did not fetch.
-  void discard_completions();
-  /// The same at its end, unless an adversary keeps them. What peers have sent is in memory then.
+  /// It is about to be destroyed: takes out of its completion queues what it has completed and the program
+  /// did not fetch, unless an adversary keeps it. What peers have sent is in memory then.
   void end();
   /// Tells posting threads about a state that the endpoint changed by itself. True when it did: then it has
   /// to be polled again, as a receive may have been posted meanwhile by a thread that did not know.
@@ -236,6 +235,8 @@ class QueuePair {
   /// Why nothing can be posted to the send queue now, or kPosted.
   PostStatus can_post_send(const transport::SendRequest& request, std::size_t sge_count) const;
   bool is_atomic_allowed(const transport::SendRequest& request) const;
+  /// `may_be_kept`: by an adversary.
+  void discard_completions(bool may_be_kept);
   PostStatus can_post_receive(std::size_t sge_count) const;
   /// Whether a batch of so many bytes, not published yet, may wait for the next post or poll, so that several
   /// frames leave in one burst: that follows at once (see PostRun), the peer has still to acknowledge what

@@ -210,7 +210,8 @@ class CheckCommand(unittest.TestCase):
         )
 
     def paused(self):
-        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends it."""
+        """vs_sizes, where the server asks for a pause of priority 0 after the first frame and never ends
+        it."""
         content = pathlib.Path(fixture("vs_sizes")).read_bytes()
         end = 24 + 16 + int.from_bytes(content[32:36], "little")
         server = content[end + 16 + 6 : end + 16 + 12]  # the source of frame 2
@@ -299,12 +300,16 @@ class CheckCommand(unittest.TestCase):
         for _, end in frames:
             content[end - 1] ^= 1
         first, last = frames[0], frames[-1]
-        # 300 copies of the first frame, all damaged, come before all others.
-        head, copy = bytes(content[:24]), bytes(content[first[0] : first[1]])
+        # 300 frames as the first one, all damaged, come after all others but the last. Each is a second
+        # later, as a mirror's copies would be taken for one.
+        head, model = bytes(content[:24]), bytes(content[first[0] : first[1]])
+        seconds = int.from_bytes(content[last[0] : last[0] + 4], "little")
+        copies = b"".join((seconds + i).to_bytes(4, "little") + model[4:] for i in range(1, 301))
+        latest = (seconds + 301).to_bytes(4, "little") + bytes(content[last[0] + 4 : last[1]])
         good = bytearray(content)
         for _, end in frames[:-1]:
             good[end - 1] ^= 1
-        path = self.write(head + bytes(good[24:]) + 300 * copy + bytes(good[last[0] : last[1]]))
+        path = self.write(head + bytes(good[24:]) + copies + latest)
         (report,) = json.loads(check("--json", path).stdout)
         self.assertEqual(report["count_by_rule"]["icrc"], 302)
         number = int.from_bytes(content[last[0] + 16 + 42 + 5 : last[0] + 16 + 42 + 8], "big")

@@ -46,6 +46,14 @@ def content(one, *more):
     return {key: value for key, value in one.items() if key not in OF_THE_FILE + more}
 
 
+def without_frame_numbers(one):
+    if isinstance(one, list):
+        return [without_frame_numbers(each) for each in one]
+    if not isinstance(one, dict):
+        return one
+    return {key: without_frame_numbers(value) for key, value in one.items() if key != "frame"}
+
+
 def tshark_fields(path, *fields):
     linux = ("-d", "udp.port==8472,vxlan")  # the port that Linux chose before there was a standard
     command = ["tshark", "-n", "-r", str(path), *linux, "-Y", "infiniband", "-T", "fields"]
@@ -205,7 +213,8 @@ class Fragments(Wrapped):
         made = self.write(frames)
         self.assert_same_for_tshark(made, fixture("vs_sizes"))
         seen = report(made)
-        self.assertEqual(content(seen), content(report(fixture("vs_sizes"))))
+        expected = report(fixture("vs_sizes"))
+        self.assertEqual(*(without_frame_numbers(content(each)) for each in (seen, expected)))
         self.assertGreater(seen["reassembled_datagrams"], 5)
         (page,) = [json.loads(urnic("view", "--json", made).stdout)]
         self.assertEqual(len(page["packets"]), len(plain))
@@ -431,7 +440,7 @@ class Live(Wrapped):
             timeout=100,
         )
         self.assertEqual((self.folder / "errors").read_text(), "")
-        self.assertRegex((self.folder / "early").read_text(), "^violation +icrc frame 2")
+        self.assertRegex((self.folder / "early").read_text(), "(?m)^violation +icrc frame 2")
         text = (self.folder / "report").read_text()
         self.assertIn("4 RoCEv2", text)
         self.assertIn("verdict: violations", text)

@@ -10,7 +10,6 @@ from cm_pair import NICS, SERVER, CmPairTest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAB = ROOT / "tools/teaching/lab"
-SEEDS = range(1, 21)
 
 PAIRS = (
     ("ibv_rc_pingpong", "-d", "urnic0", "-g", "1", "-n", "200"),
@@ -32,6 +31,11 @@ RACY = {
 MOST_SEEDS = 20
 
 
+def some_seeds():
+    """Always the first ones, and others in each run."""
+    return [1, 2, 3, 10 + harness.SEED % 1_000_000]
+
+
 class Chaos(CmPairTest):
     def compile(self, program, *sources):
         self.require("gcc")
@@ -48,14 +52,14 @@ class Chaos(CmPairTest):
 
     def test_known_good_pairs_pass(self):
         for command in PAIRS:
-            for seed in SEEDS:
+            for seed in some_seeds():
                 with self.subTest(command=" ".join(command), seed=seed):
                     self.require(command[0])
                     spec = [f"--chaos=seed={seed}"]
                     self.run_pair(*command, nics=(spec, spec))
 
     def test_rping_passes(self):
-        for seed in SEEDS:
+        for seed in some_seeds():
             with self.subTest(seed=seed):
                 nics = tuple([*nic, f"--chaos=seed={seed}"] for nic in NICS)
                 self.run_cm_pair(
@@ -66,7 +70,7 @@ class Chaos(CmPairTest):
 
     def test_ucx_passes(self):
         self.require("ucx_perftest")
-        for seed in SEEDS:
+        for seed in some_seeds():
             with self.subTest(seed=seed):
                 spec = [f"--chaos=seed={seed}"]
                 self.run_pair(

@@ -13,7 +13,7 @@ from personality import rules
 from personality.connectx import CONNECTX5, CONNECTX6, CONNECTX6_SLOW
 from personality.e810 import E810
 from personality.every_card import EVERY_CARD, NOWHERE_KNOWN
-from personality.not_imitated import NOT_IMITATED, OBSERVATIONS, is_less_here
+from personality.not_imitated import NOT_IMITATED, is_less_here, not_imitated_of
 from personality.rxe import RXE
 
 CARDS = {"connectx5": CONNECTX5, "connectx6": CONNECTX6, "e810": E810, "rxe": RXE}
@@ -40,26 +40,21 @@ class PersonalityJudge(harness.ClientTest):
         self.expect_end(process)
         return json.loads(file.read_text())
 
-    def require_card(self, card):
-        words = [harness.STAGE.urnic, "run", "--help"]
-        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        if "--like" not in told:
-            self.skipTest("this urnic has no 'urnic run --like'")
-        if card not in told:
-            self.skipTest(f"this urnic is not like {card}")
+    def judge(self, card):
+        expectations = with_every_card(CARDS[card])
+        differences = rules.differences(expectations, self.observe(card))
+        self.judge_differences(card, expectations, differences)
+        differing = {difference.expectation.name for difference in differences}
+        self.assertEqual(not_imitated_of(card) - differing, set(), "these are imitated now")
 
-    def judge(self, card, *options, expectations=None):
-        self.require_card(card)
-        expectations = with_every_card(CARDS[card]) if expectations is None else expectations
-        observations = self.observe(card, *options)
-        differences = rules.differences(expectations, observations)
+    def judge_differences(self, card, expectations, differences):
         told = next(each for each in self.told()["personalities"] if each["name"] == card)
         rows = {row["name"]: row for row in told["rows"]}
         wrong = [
             difference
             for difference in differences
             if difference.expectation.judges
-            and difference.expectation.name not in OBSERVATIONS
+            and difference.expectation.name not in not_imitated_of(card)
             and not is_less_here(difference, rows)
         ]
         others = [difference for difference in differences if not difference.expectation.judges]
@@ -75,15 +70,10 @@ class PersonalityJudge(harness.ClientTest):
         words = [harness.STAGE.urnic, "personalities", "--json"]
         return json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
 
-    def test_what_is_not_imitated_differs_and_is_told(self):
+    def test_what_is_not_imitated_is_told(self):
         told = {each["name"] for each in self.told()["not_imitated"]}
-        self.assertEqual(set(NOT_IMITATED) - told, set())
-        differing = {
-            difference.expectation.name
-            for card in CARDS
-            for difference in rules.differences(with_every_card(CARDS[card]), self.observe(card))
-        }
-        self.assertEqual(OBSERVATIONS - differing, set(), "these are imitated now")
+        for card, names in NOT_IMITATED.items():
+            self.assertEqual(set(names) - told, set(), card)
 
     def test_like_connectx5(self):
         self.judge("connectx5")
@@ -92,7 +82,8 @@ class PersonalityJudge(harness.ClientTest):
         self.judge("connectx6")
 
     def test_like_connectx6_when_timers_are_long(self):
-        self.judge("connectx6", "--only", "timing", "--slow", 1, expectations=CONNECTX6_SLOW)
+        seen = self.observe("connectx6", "--only", "timing", "--slow", 1)
+        self.judge_differences("connectx6", CONNECTX6_SLOW, rules.differences(CONNECTX6_SLOW, seen))
 
     def test_like_e810(self):
         self.judge("e810")

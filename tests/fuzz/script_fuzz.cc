@@ -17,8 +17,8 @@
 
 #include "tests/scripts/connections/dialect.h"
 #include "tests/scripts/connections/runner.h"
-#include "tests/scripts/parser.h"
-#include "tests/scripts/runner.h"
+#include "tests/scripts/transport_stage.h"
+#include "tools/conformance/script/parser.h"
 
 namespace urnic::scripts {
 namespace {

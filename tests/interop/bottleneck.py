@@ -14,20 +14,11 @@ import time
 
 import harness
 import wires
+from cases import WholeWire
 from stage import Process
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """As much of one as lists show."""
-
-    name: str
-
-    def __str__(self):
-        return self.name
-
-
-CASE = Case("bottleneck")
+CASE = WholeWire("bottleneck")
 LINK = 40  # Mb/s: what the emulated sender exceeds on a slow machine, too
 OURS = 3
 SECONDS = 9
@@ -182,6 +173,11 @@ class Seen:
             f"Mb/s of ours {ours}, of rdma_rxe {self.rates[OURS]:.0f}; {self.marks} marks, {self.pauses} pauses of the guest's link; "
             f"CNPs {sum(self.cnps_sent[:OURS])} for ours, {self.cnps_sent[OURS]} for rdma_rxe"
         )
+
+
+def guest_programs(stage, folder):
+    """None but Debian's."""
+    return []
 
 
 def play(wire, guest):

@@ -95,6 +95,16 @@ ALL_PROGRAMS = (*PROGRAMS, *CM_PROGRAMS)
 
 
 @dataclasses.dataclass(frozen=True)
+class WholeWire:
+    """A case that is no program with its axes: what a wire plays with the guest."""
+
+    name: str
+
+    def __str__(self):
+        return self.name
+
+
+@dataclasses.dataclass(frozen=True)
 class Case:
     program: Program
     role: str

@@ -19,6 +19,8 @@ import sys
 NIC_HEADERS = {"nic/clock.h", "nic/config.h", "nic/errors.h", "nic/event_handlers.h"}
 NIC_BASE = {*NIC_HEADERS, "nic/personality", "nic/port", "nic/process", "transport"}
 SIM_KERNEL = "tools/simulation/kernel"
+CONFORM = "tools/conformance/conform"
+SCRIPTS = ("tools/conformance/player", "tools/conformance/script", "transport")
 SIM_ROOMS = [
     f"tools/simulation/seeds/{room}"
     for room in ("core", "models", "scenario", "network", "checks", "traffic")
@@ -177,6 +179,30 @@ ALLOWED = {
     },
     # Plays captures that the judge reads against the transport, and nothing else of the product.
     "tools/conformance/replay": {"tools/conformance/replay", "tools/conformance/check", "transport"},
+    # The language of protocol scripts, with a reading of packets of its own; and what plays them. Of the
+    # transport both know its words: rights, statuses, states.
+    "tools/conformance/script": {"tools/conformance/script", "transport"},
+    "tools/conformance/player": {"tools/conformance/player", "tools/conformance/script", "transport"},
+    # Plays scripts with a peer. It makes and reads packets as the judge of captures does, and of drivers it
+    # has the port and the writer of captures. Its rooms know nothing of each other, with two exceptions: the
+    # stage says lines of the agent and sends by the wire, and results are about cases.
+    CONFORM: {
+        *(CONFORM, "tools/conformance/player", "tools/conformance/script", "tools/conformance/check/packets"),
+        *("drivers", "nic", "transport"),
+    },
+    f"{CONFORM}/agent": {f"{CONFORM}/agent", "drivers/descriptor.h", "transport"},
+    f"{CONFORM}/wire": {
+        *(f"{CONFORM}/wire", "tools/conformance/check/packets", "drivers/udp", "nic", "transport"),
+    },
+    f"{CONFORM}/stage": {
+        *(f"{CONFORM}/stage", f"{CONFORM}/agent", f"{CONFORM}/wire", "tools/conformance/player"),
+        *("tools/conformance/script", "transport"),
+    },
+    f"{CONFORM}/cases": {f"{CONFORM}/cases", *SCRIPTS},
+    f"{CONFORM}/results": {f"{CONFORM}/results", f"{CONFORM}/cases", *SCRIPTS},
+    f"{CONFORM}/html": {
+        *(f"{CONFORM}/html", f"{CONFORM}/results", "tools/inspection/view", "tools/inspection/page"),
+    },
     # Asks processes what they do; what it knows of a NIC is what they say.
     "tools/inspection/stat": {"tools/inspection/stat", "nic", "transport"},
     # Looks at the host; of drivers it knows who owns a descriptor.
@@ -216,9 +242,9 @@ ALLOWED = {
     "tools/simulation/seeds/traffic": {*SIM_ROOMS, SIM_KERNEL, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
-# Programs of students: they are copied out, know nothing of the project, and use libibverbs as any program
-# does.
-NOT_OF_THE_PRODUCT = "tools/teaching/lab"
+# Programs of students, and the agent: they are copied out, know nothing of the project, and use libibverbs as
+# any program does.
+NOT_OF_THE_PRODUCT = ("tools/teaching/lab", "tools/conformance/conform/agent/agent.c")
 
 # Headers of others, and where they may be seen.
 EXCLUSIVE = (
@@ -270,7 +296,7 @@ def sources(root):
     for folder in CHECKED_FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             name = file.relative_to(root).as_posix()
-            if file.suffix in SUFFIXES and not is_below(name, NOT_OF_THE_PRODUCT):
+            if file.suffix in SUFFIXES and not any(is_below(name, out) for out in NOT_OF_THE_PRODUCT):
                 yield name, file.read_text(errors="replace")
 
 

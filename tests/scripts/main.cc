@@ -20,8 +20,8 @@
 
 #include "tests/scripts/connections/dialect.h"
 #include "tests/scripts/connections/runner.h"
-#include "tests/scripts/parser.h"
-#include "tests/scripts/runner.h"
+#include "tests/scripts/transport_stage.h"
+#include "tools/conformance/script/parser.h"
 
 namespace urnic::scripts {
 namespace {
@@ -76,11 +76,12 @@ Exit run_file(const fs::path& path, bool is_verbose) {
     return kPassed;
   }
   const Failure& failure = *outcome.failure;
+  const bool is_script_error = failure.kind == Trouble::Kind::kScriptError;
   print(fmt::format("{}:{}: {}{}\n  line: {}\n  verifies: {}\n", path.string(), failure.line,
-                    failure.is_script_error ? "cannot be done: " : "", failure.message, failure.statement,
+                    is_script_error ? "cannot be done: " : "", failure.message, failure.statement,
                     script.value().verifies));
   print_ladder(outcome);
-  return failure.is_script_error ? kUnreadable : kFailed;
+  return is_script_error ? kUnreadable : kFailed;
 }
 
 std::vector<fs::path> files_of(const std::vector<std::string>& arguments) {

@@ -25,11 +25,6 @@ bool is_inside(std::uint64_t address, std::uint64_t length, std::uint64_t first,
 
 }  // namespace
 
-std::byte ScriptMemory::pattern_at(std::uint64_t address) {
-  // Neighbors differ, and so do bytes that are a path MTU apart.
-  return static_cast<std::byte>(address * 7 + (address >> 8) * 29 + (address >> 16) * 101);
-}
-
 void ScriptMemory::add_region(const std::string& name, std::uint64_t address, std::size_t size,
                               std::uint32_t key, PdId pd, Access access) {
   Region region{.address = address, .bytes = Octets(size), .key = key, .pd = pd, .access = access};

@@ -10,19 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "tests/scripts/script.h"
+#include "tools/conformance/player/stage.h"
+#include "tools/conformance/script/script.h"
 #include "transport/dma.h"
 
 namespace urnic::scripts {
-
-/// What FLUSH asked for.
-struct FlushRecord {
-  std::uint32_t key = 0;
-  std::uint64_t address = 0;
-  std::uint64_t length = 0;
-  transport::FlushScope scope{};
-  transport::Access access{};
-};
 
 /// Regions in vectors. Windows of type 1 belong to a protection domain and may be bound again at any time.
 /// Windows of type 2 belong to the queue pair that bound them, which must invalidate them first.
@@ -61,8 +53,6 @@ class ScriptMemory final : public transport::Dma {
 
   /// The bytes of a place, for the program itself; nothing if it is not inside a region.
   std::optional<std::span<std::byte>> bytes(const Place& place, std::size_t length);
-  /// What a place held at first.
-  static std::byte pattern_at(std::uint64_t address);
 
   std::vector<FlushRecord>& flushes() { return flushes_; }
 

@@ -13,12 +13,12 @@
 #include <string>
 #include <utility>
 
-#include "tests/scripts/packet_text.h"
-#include "tests/scripts/parser.h"
-#include "tests/scripts/runner.h"
-#include "tests/scripts/vocabulary.h"
+#include "tests/scripts/transport_stage.h"
 #include "tests/support/capture_folders.h"
 #include "tests/support/pcap_file.h"
+#include "tools/conformance/script/packet_text.h"
+#include "tools/conformance/script/parser.h"
+#include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts {
 namespace {

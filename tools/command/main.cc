@@ -11,6 +11,7 @@
 #include "tools/command/command_line.h"
 #include "tools/command/commands/chaos_command.h"
 #include "tools/command/commands/check_command.h"
+#include "tools/command/commands/conform_command.h"
 #include "tools/command/commands/doctor_command.h"
 #include "tools/command/commands/documentation_command.h"
 #include "tools/command/commands/explain_command.h"
@@ -57,6 +58,7 @@ int main_of(const std::vector<std::string>& arguments) {
   const FabricCommand fabric_command(app, invocation);
   const HostCommand host_command(app, invocation);
   const CheckCommand check_command(app, invocation);
+  const ConformCommand conform_command(app, invocation);
   const ViewCommand view_command(app, invocation);
   const ExplainCommand explain_command(app, invocation);
   const LabCommand lab_command(app, invocation);

@@ -23,6 +23,7 @@ Try first:
 Commands:
   programs on a NIC    run, personalities, chaos, stat, fabric, host, doctor
   their packets        view, check, replay
+  another NIC          conform
   networks to try      sim
   learning             lab, sheet, explain
   your shell           completion, manual

@@ -4,7 +4,7 @@
 No public measurement of its timers was found. Its limits depend on its profile and driver, so that what one
 print shows is not judged."""
 from personality import rules
-from personality.every_card import SRQ_ELEMENTS, SRQ_WRS, asked_sizes
+from personality.every_card import SRQ_ELEMENTS, SRQ_WRS, STATUSES, asked_sizes
 from personality.rules import UNTOUCHED, Matches, OneOf, Written
 
 _UVERBS_C = "rdma-core's providers/irdma/uverbs.c"
@@ -77,20 +77,9 @@ MINOR_CODES = {
     "REM_INV_REQ_ERR": 0xA,
     "RNR_RETRY_EXC_ERR": 0xB,
 }
+# Which request's completion names the reason is E810's own: "unsignaled" is not among them.
 _STATUSES = {
-    "unknown_lkey": "LOC_PROT_ERR",
-    "element_beyond_its_region": "LOC_PROT_ERR",
-    "read_into_region_without_local_write": "LOC_PROT_ERR",
-    "right_of_region_missing": "REM_ACCESS_ERR",
-    "unknown_rkey": "REM_ACCESS_ERR",
-    "remote_address_beyond": "REM_ACCESS_ERR",
-    "receiver_not_ready": "RNR_RETRY_EXC_ERR",
-    "flush_first": "WR_FLUSH_ERR",
-    "flush_second": "WR_FLUSH_ERR",
-    "flush_receive_first": "WR_FLUSH_ERR",
-    "flush_receive_second": "WR_FLUSH_ERR",
-    "flush_after_failure": "WR_FLUSH_ERR",
-    "flush_receive_after_failure": "WR_FLUSH_ERR",
+    name: status for name, status in STATUSES.items() if status in MINOR_CODES and name != "unsignaled"
 }
 
 

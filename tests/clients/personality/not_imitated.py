@@ -1,20 +1,29 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 """What a NIC that is like a card does not imitate: how the product calls it, and which observations show it.
 
-The judge wants each of them to differ for some card: what is imitated one day has to go from here.
+The judge wants each of them to differ: what is imitated one day has to go from here.
 """
 
-# {name in `urnic personalities --json`: observations}
-NOT_IMITATED = {
+_EVERYWHERE = {
     "identity": ("attr.vendor_id", "attr.vendor_part_id", "attr.fw_ver", "attr.name"),
+}
+_CONNECTX = _EVERYWHERE | {
     "capability-flags": ("attr.device_cap_flags", "attr_ex.odp_rc"),
-    "clock": ("attr_ex.hca_core_clock",),
     "virtual-lanes": ("port.max_vl_num",),
-    "members-of-all-groups": ("attr.max_total_mcast_qp_attach",),
     "silence-after-deregistration": ("dereg.silence_us",),
 }
+# {card: {name in `urnic personalities --json`: observations}}
+NOT_IMITATED = {
+    "connectx5": _CONNECTX | {"clock": ("attr_ex.hca_core_clock",)},
+    "connectx6": _CONNECTX | {"members-of-all-groups": ("attr.max_total_mcast_qp_attach",)},
+    "e810": _EVERYWHERE,
+    "rxe": _EVERYWHERE | {"members-of-all-groups": ("attr.max_total_mcast_qp_attach",)},
+}
 
-OBSERVATIONS = {name for names in NOT_IMITATED.values() for name in names}
+
+def not_imitated_of(card):
+    """Names of observations."""
+    return {name for names in NOT_IMITATED[card].values() for name in names}
 
 
 def is_less_here(difference, rows):
@@ -23,8 +32,4 @@ def is_less_here(difference, rows):
     row = rows.get(difference.expectation.name.rpartition(".")[2])
     if row is None or row["granted"] == row["value"]:
         return False
-    return str(difference.seen) == row["granted"] and difference.expectation.rule.holds(_number(row["value"]))
-
-
-def _number(text):
-    return int(text, 0)
+    return str(difference.seen) == row["granted"] and difference.expectation.rule.holds(int(row["value"], 0))

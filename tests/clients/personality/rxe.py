@@ -6,9 +6,11 @@ from personality.rules import Between, Matches, OneOf, Written
 _PARAM = "Linux' drivers/infiniband/sw/rxe/rxe_param.h of 6.1"
 _LIBRARY = "rdma-core's providers/rxe/rxe.c"
 _RESPONDER = "Linux' drivers/infiniband/sw/rxe/rxe_resp.c"
+_COMPLETER = "Linux' drivers/infiniband/sw/rxe/rxe_comp.c"
 
 _ERRORS = ("remote_access_error", "flushed_send", "flushed_receive")
 _FIELDS = ("opcode", "vendor_err", "byte_len", "imm_data", "src_qp", "wc_flags", "pkey_index", "slid", "sl")
+_IMMEDIATE = ("send_imm", "write_imm")
 _GOOD = ("send", "write", "read", "receive", "receive_imm")
 
 
@@ -97,6 +99,7 @@ RXE = [
             "create.inline_512": "ok",
         },
     ),
+    *rules.from_source(rules.READ, f"{_LIBRARY} (rxe_post_recv)", {"post.receive.in_reset": "EINVAL"}),
     *rules.from_source(
         rules.RECALLED,
         f"{_LIBRARY}, and the kernel's rxe_comp.c, which moves the other end of the queue",
@@ -129,8 +132,15 @@ RXE = [
         },
     ),
     *rules.from_source(
-        rules.INFERRED,
-        "nothing in the kernel's driver sets it",
+        rules.READ,
+        f"{_COMPLETER} (make_send_cqe), before Linux 6.2, and seen with 6.1: length and flag alone",
+        {f"wc.{name}.wc_flags": 2 for name in _IMMEDIATE}
+        | {f"wc.{name}.byte_len": 40 for name in _IMMEDIATE}
+        | {f"wc.{name}.imm_data": 0 for name in _IMMEDIATE},
+    ),
+    *rules.from_source(
+        rules.READ,
+        f"{_COMPLETER} (make_send_cqe) and {_RESPONDER} (do_complete): begin with zeros and do not set it",
         {f"fail.{name}.vendor_err": 0 for name in ("unknown_lkey", "unknown_rkey", "flush_first")},
     ),
     *_waits(),

@@ -9,7 +9,7 @@
 
 #include "tests/scripts/connections/steps.h"
 #include "tests/scripts/connections/vocabulary.h"
-#include "tests/scripts/vocabulary.h"
+#include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts::connections {
 namespace {

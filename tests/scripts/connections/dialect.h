@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "tests/scripts/parser.h"
+#include "tools/conformance/script/parser.h"
 
 namespace urnic::scripts::connections {
 

@@ -8,8 +8,8 @@
 
 #include "tests/scripts/connections/steps.h"
 #include "tests/scripts/connections/vocabulary.h"
-#include "tests/scripts/packet_text.h"
-#include "tests/scripts/vocabulary.h"
+#include "tools/conformance/script/packet_text.h"
+#include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts::connections {
 namespace {
@@ -140,8 +140,7 @@ std::optional<Trouble> expect_messages(Stage& stage, const Statement& statement)
     }
     const Sent sent = stage.sent().front();
     if (auto trouble = compare_message(stage, statement, sent)) {
-      return Trouble{fmt::format("{}\n  came: {}", trouble->message, sent.mad.describe()),
-                     trouble->is_script_error};
+      return Trouble{fmt::format("{}\n  came: {}", trouble->message, sent.mad.describe()), trouble->kind};
     }
     stage.taken = sent;
     stage.sent().pop_front();

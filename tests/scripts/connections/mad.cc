@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tests/scripts/packet_text.h"
+#include "tools/conformance/script/packet_text.h"
 
 namespace urnic::scripts::connections {
 namespace {

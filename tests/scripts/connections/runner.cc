@@ -35,7 +35,7 @@ std::optional<Failure> run_actions(Stage& stage, const Script& script) {
       trouble = expect(stage, statement);
     }
     if (trouble) {
-      return Failure{statement.line, statement.text, std::move(trouble->message), trouble->is_script_error};
+      return Failure{statement.line, statement.text, std::move(trouble->message), trouble->kind};
     }
   }
   if (auto unexpected = first_unexpected(stage)) {

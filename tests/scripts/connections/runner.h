@@ -3,8 +3,8 @@
 // Runs a script about connections.
 #pragma once
 
-#include "tests/scripts/runner.h"
-#include "tests/scripts/script.h"
+#include "tools/conformance/player/runner.h"
+#include "tools/conformance/script/script.h"
 
 namespace urnic::scripts::connections {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "tests/scripts/connections/stage.h"
-#include "tests/scripts/script.h"
-#include "tests/scripts/trouble.h"
+#include "tools/conformance/script/script.h"
+#include "tools/conformance/script/trouble.h"
 
 namespace urnic::scripts::connections {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "tests/scripts/vocabulary.h"
+#include "tools/conformance/script/vocabulary.h"
 #include "transport/result.h"
 
 namespace urnic::scripts::connections {

@@ -21,6 +21,7 @@ COMMANDS = (
     "fabric",
     "host",
     "check",
+    "conform",
     "view",
     "lab",
     "sheet",

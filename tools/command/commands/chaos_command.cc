@@ -10,8 +10,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +19,7 @@
 #include "drivers/network/quantity.h"
 #include "tools/command/console.h"
 #include "tools/command/known_programs.h"
+#include "tools/command/temporary_folder.h"
 #include "verbs_api/adversary/spec.h"
 
 namespace urnic::tools {
@@ -140,25 +139,6 @@ nlohmann::json to_json(const TrialEnd& end) {
   return {{"kind", kind}, {"number", end.number}, {"milliseconds", end.time.count()}};
 }
 
-/// For the output and logs of one command.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "urnic-chaos-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 ChaosCommand::ChaosCommand(CLI::App& app, Invocation& invocation) {
@@ -202,7 +182,7 @@ int ChaosCommand::run(const Invocation& invocation) const {
     complain("chaos: seed= and log= of --chaos are this command's own; --seeds says which seeds");
     return kExitUsage;
   }
-  const Folder folder;
+  const TemporaryFolder folder("urnic-chaos");
   if (folder.path().empty()) {
     complain("chaos: cannot make a folder for what the program prints");
     return kExitFailure;

@@ -95,8 +95,9 @@ int ViewCommand::run() const {
   check::FlowSet chosen;
   view::Range range = range_;
   if (!choice_.takes_all()) {
-    for (const RereadableCapture& input : inputs)
+    for (const RereadableCapture& input : inputs) {
       view::add_chosen_flows(input.path(), choice_, range.udp_ports, chosen);
+    }
     range.shown = &chosen;
   }
   view::Layouts layouts;
@@ -115,8 +116,9 @@ int ViewCommand::run() const {
     if (!capture->file.error.empty()) {
       complain(file + ": " + capture->file.error + "; the page has what comes before");
     }
-    if (!capture->sightings.empty())
+    if (!capture->sightings.empty()) {
       sightings += fmt::format("{}:\n{}", capture->file.name, capture->sightings);
+    }
     captures.push_back(std::move(*capture));
   }
   const view::Trace trace = view::build_trace(std::move(captures));

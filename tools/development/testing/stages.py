@@ -117,7 +117,8 @@ def stage_tidy(log, full):
     folder = BUILDS / "tidy"
     whole = ["-DURNIC_UNITY=ON", "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON"]
     check = ["run-clang-tidy-14", "-clang-tidy-binary", "clang-tidy-14", "-quiet", "-j", JOBS, "-p", folder]
-    sources = f"^{re.escape(str(folder))}/(transport|nic|drivers|verbs_api|tools)/"
+    # Joined files; sources that the build would write are not there.
+    sources = f"^{re.escape(str(folder))}/(transport|nic|drivers|verbs_api|tools)/.*/Unity/"
     return yes_or_no(log.run("cmake", "--preset", "clang", "-B", folder, *whole) and log.run(*check, sources))
 
 

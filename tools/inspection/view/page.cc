@@ -11,6 +11,10 @@ URNIC_EMBEDDED_PAGE(embedded_view_page, urnic_view_page, URNIC_VIEW_PAGE)
 
 namespace urnic::view {
 
+std::string_view page_without_data() {
+  return embedded_view_page();
+}
+
 std::string page_of(std::string_view title, const nlohmann::ordered_json& trace) {
   return tools::fill_page(embedded_view_page(), title, trace);
 }

@@ -195,9 +195,9 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, int last
   return with_links_of_fabric(std::move(wire.value()), environment);
 }
 
-Result<PortPointer, Error> with_faults(PortPointer wire, const NicEnvironment& environment) {
+Result<PortPointer, Error> with_faults(PortPointer port, const NicEnvironment& environment) {
   const std::string text = environment.all_faults().frames;
-  if (wire == nullptr || text.empty()) return wire;
+  if (text.empty()) return port;
   const auto spec = drivers::FaultSpec::parse(text);
   if (!spec) return spec.error();
   static const nic::SteadyClock clock;
@@ -205,7 +205,7 @@ Result<PortPointer, Error> with_faults(PortPointer wire, const NicEnvironment& e
   if (!environment.faults.frames.empty()) {
     tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
   }
-  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(wire), spec.value(), clock, tell));
+  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(port), spec.value(), clock, tell));
 }
 
 /// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has
@@ -273,13 +273,13 @@ PortPointer with_hairpin(PortPointer port, const NicEnvironment& environment) {
 }  // namespace
 
 // The engine sees the recorder first: what is recorded is what the NIC sent and got, faults of the wire and
-// all.
+// all. What the NIC sends to itself has them, too.
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment) {
   auto opened = open_unwrapped(environment);
   if (!opened) return opened.error();
-  auto faulty = with_faults(std::move(opened.value().port), environment);
+  auto faulty = with_faults(with_hairpin(std::move(opened.value().port), environment), environment);
   if (!faulty) return faulty.error();
-  opened.value().port = with_hairpin(std::move(faulty.value()), environment);
+  opened.value().port = std::move(faulty.value());
   if (auto recorded = add_recorders(opened.value(), environment); !recorded) return recorded.error();
   return opened;
 }

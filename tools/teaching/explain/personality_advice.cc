@@ -29,7 +29,13 @@ while (ibv_post_send(qp, &wr, &bad) == ENOMEM) poll(cq);)"},
      .wrong = R"(wr.send_flags |= IBV_SEND_INLINE;)",
      .right = R"(if (length <= init.cap.max_inline_data) wr.send_flags |= IBV_SEND_INLINE;)"},
     {"send-before-rts", "post sends from RTS on", Finding::kPostInWrongState},
-    {"receive-before-init", "post receives from INIT on", Finding::kPostInWrongState},
+    {.name = "receive-before-init",
+     .text = "post receives from INIT on",
+     .finding = Finding::kPostInWrongState,
+     .wrong = R"(ibv_post_recv(qp, &wr, &bad);
+modify_to_init(qp);)",
+     .right = R"(modify_to_init(qp);
+ibv_post_recv(qp, &wr, &bad);)"},
     {"atomic-address", "align what atomics work on to 8 bytes", Finding::kMisalignedAtomic},
 
     // What there is.

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (mistakes[chosen].prepare != NULL) mistakes[chosen].prepare();
-  verbs_open(&nic, "urnic0", 1, kEntries, kBytes);
+  verbs_open(&nic, "urnic0", VERBS_IPV4_GID, kEntries, kBytes);
   mistakes[chosen].make();
   verbs_close(&nic);
   printf("done\n");

@@ -109,8 +109,9 @@ Pcapng::Step Pcapng::step(RawFrame& frame, std::string& why) {
   if (read < kHeadBytes) return damage("truncated in the head of a block");
   const std::uint32_t raw_type = u32(0);
   if (raw_type == kSectionBlock) {  // reads the same in both orders; the word after the length tells it
-    if (std::fread(body_.data() + kHeadBytes, 1, 4, file_) != 4)
+    if (std::fread(body_.data() + kHeadBytes, 1, 4, file_) != 4) {
       return damage("truncated in a section's head");
+    }
     is_swapped_ = false;
     is_swapped_ = u32(kHeadBytes) != kByteOrderMagic;
     if (u32(kHeadBytes) != kByteOrderMagic) return damage("a section without its byte order");

@@ -38,6 +38,7 @@ class Nic:
     fault: Optional[str] = None
     cc: Optional[str] = None
     recovery: Optional[str] = None
+    like: Optional[str] = None
     seed: Optional[int] = None
     sanitize: Union[bool, str] = False
     explain: bool = False

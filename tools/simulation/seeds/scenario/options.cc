@@ -304,8 +304,9 @@ std::string describe(const LinkOptions& link, HostId host) {
 std::string describe(const nic::AdversarySettings& adversary, HostId host) {
   std::string text = fmt::format(" chaos={}:[seed={} scale={}", name(host), adversary.seed, adversary.scale);
   for (const nic::BehaviorRow& row : nic::all_behaviors()) {
-    if (adversary.behaviors.test(static_cast<std::size_t>(row.behavior)))
+    if (adversary.behaviors.test(static_cast<std::size_t>(row.behavior))) {
       text += fmt::format(" {}", row.name);
+    }
   }
   return text + "]";
 }

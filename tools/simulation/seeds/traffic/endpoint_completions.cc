@@ -95,8 +95,9 @@ void EndpointDriver::on_completion(const transport::Completion& completion) {
     scene_.coverage.add(*event);
   }
   if (!is_success) is_receive ? judge_receive_failure(completion) : judge_send_failure(completion);
-  if (!is_success && completion.status != CompletionStatus::kWorkRequestFlushed)
+  if (!is_success && completion.status != CompletionStatus::kWorkRequestFlushed) {
     flush_without_reason_.reset();
+  }
   ended_.clear();
   // Which receives of a shared queue are this queue pair's shows when they complete.
   if (is_receive && is_shared_receive(completion.wr_id)) receives_.on_posted(completion.wr_id);

@@ -129,8 +129,9 @@ void ConnectionTraffic::on_send_completion(End& end, const transport::Completion
 
 /// SENDs come in order, and after the WRITEs that were posted before them.
 void ConnectionTraffic::on_receive_completion(End& end, const transport::Completion& completion) {
-  if (completion.status != transport::CompletionStatus::kSuccess)
+  if (completion.status != transport::CompletionStatus::kSuccess) {
     return judge_receive_failure(end, completion);
+  }
   MemoryModel& memory = scene_.host(end.host).memory();
   auto& open = end.attempt.open;
   std::size_t sends = 0;

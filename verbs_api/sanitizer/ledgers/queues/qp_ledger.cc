@@ -256,8 +256,9 @@ void QpLedger::check_immediate(const transport::Completion& completion) {
 void QpLedger::reset() {
   const std::lock_guard lock(mutex_);
   if (facts_.send_cq != nullptr) facts_.send_cq->expect(-std::int64_t{sends_.signaled()});
-  if (facts_.send_cq != nullptr && sends_.signaled() != 0)
+  if (facts_.send_cq != nullptr && sends_.signaled() != 0) {
     facts_.send_cq->lost(facts_.name, sends_.signaled());
+  }
   if (facts_.order != nullptr) facts_.order->forget(facts_.name);
   sends_.clear();
   receives_.clear();

@@ -1,0 +1,685 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// agent: does on the machine of a NIC under test what a conformance tester says, by libibverbs alone.
+//
+//     cc -o agent agent.c -libverbs
+//     CONFORM_TOKEN=... ./agent ADDRESS PORT
+//
+// It listens at ADDRESS only, serves one client at a time, and only one that says the token. What a client
+// has made goes when the client goes. It writes no file, and reads only the counters of the device.
+// PROTOCOL.md describes the lines.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  kVersion = 1,
+  kMostLine = 16384,
+  kMostWords = 64,
+  kMostObjects = 32,  // of each kind
+  kMostRegion = 1 << 20,
+  kMostMem = 4096,  // that one line reads or writes
+  kMostSges = 16,
+  kMostDepth = 1024,
+  kMostInline = 256,
+  kMostWaitMs = 1000,
+  kHelloMs = 5000,
+  kIdleMs = 600 * 1000,
+  kSendSeconds = 5,
+};
+
+struct region {
+  struct ibv_mr *mr;     // null once it is deregistered
+  unsigned char *bytes;  // stay until the client goes
+  size_t length;
+  uint32_t lkey;
+};
+struct pair {
+  struct ibv_qp *qp;
+  struct ibv_cq *send_cq, *receive_cq;
+  union ibv_gid peer;
+  uint32_t peer_qpn;
+  int is_connected;
+};
+
+// What the client has made. The client's number of a thing is its place here.
+static struct ibv_context *device;
+static uint8_t port, gid_index;
+static struct ibv_pd *pds[kMostObjects];
+static struct region regions[kMostObjects];
+static struct pair pairs[kMostObjects];
+static unsigned pd_count, region_count, pair_count;
+
+static int client = -1;
+static char reply[4 * kMostLine];
+static size_t reply_length;
+
+// The words of the line, and what its command's form says they are.
+static char *words[kMostWords];
+static unsigned word_count;
+static uint64_t numbers[kMostWords];
+static struct region *region;
+static struct pair *pair;
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...) {
+  va_list rest;
+  va_start(rest, format);
+  const int written = vsnprintf(reply + reply_length, sizeof reply - reply_length, format, rest);
+  va_end(rest);
+  if (written > 0) reply_length += (size_t)written;
+  if (reply_length >= sizeof reply) reply_length = sizeof reply - 1;
+}
+
+// The reply is this error. Returns 0, with which a command fails.
+static int refuse(const char *what) {
+  reply_length = 0;
+  say("error %s", what);
+  return 0;
+}
+// The same for a call that has set errno.
+static int refuse_call(const char *call) {
+  const int code = errno;
+  reply_length = 0;
+  say("error %s: %s (errno %d)", call, strerror(code), code);
+  return 0;
+}
+
+static int read_number(const char *text, uint64_t most, uint64_t *number) {
+  char *end = NULL;
+  if (text[0] < '0' || text[0] > '9') return 0;
+  errno = 0;
+  *number = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+  return errno == 0 && *end == '\0' && *number <= most;
+}
+
+// The text after NAME= among the words; null if there is none.
+static const char *named(const char *name) {
+  const size_t length = strlen(name);
+  for (unsigned i = 1; i < word_count; ++i) {
+    if (strncmp(words[i], name, length) == 0 && words[i][length] == '=') return words[i] + length + 1;
+  }
+  return NULL;
+}
+// The number after NAME=, 0 if it is not there; `is_wrong` is set if it is no number up to `most`.
+static uint64_t named_number(const char *name, uint64_t most, int *is_wrong) {
+  uint64_t number = 0;
+  const char *text = named(name);
+  if (text != NULL && !read_number(text, most, &number)) *is_wrong = 1;
+  return number;
+}
+
+static int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+// How many bytes the digits are; -1 if they are none, or more than `most`.
+static long read_hex(const char *text, unsigned char *bytes, size_t most) {
+  const size_t digits = strlen(text);
+  if (digits % 2 != 0 || digits / 2 > most) return -1;
+  for (size_t i = 0; i < digits; i += 2) {
+    if (hex_digit(text[i]) < 0 || hex_digit(text[i + 1]) < 0) return -1;
+    bytes[i / 2] = (unsigned char)(hex_digit(text[i]) << 4 | hex_digit(text[i + 1]));
+  }
+  return (long)(digits / 2);
+}
+static void say_hex(const unsigned char *bytes, size_t length) {
+  for (size_t i = 0; i < length; ++i) say("%02x", bytes[i]);
+}
+
+// --- The device, and what goes with a client ---
+
+static void reset(void) {
+  for (unsigned i = 0; i < pair_count; ++i) {
+    if (pairs[i].qp != NULL) ibv_destroy_qp(pairs[i].qp);
+    if (pairs[i].send_cq != NULL) ibv_destroy_cq(pairs[i].send_cq);
+    if (pairs[i].receive_cq != NULL) ibv_destroy_cq(pairs[i].receive_cq);
+  }
+  for (unsigned i = 0; i < region_count; ++i) {
+    if (regions[i].mr != NULL) ibv_dereg_mr(regions[i].mr);
+    free(regions[i].bytes);
+  }
+  for (unsigned i = 0; i < pd_count; ++i) ibv_dealloc_pd(pds[i]);
+  memset(pairs, 0, sizeof pairs);
+  memset(regions, 0, sizeof regions);
+  pair_count = region_count = pd_count = 0;
+  if (device != NULL) ibv_close_device(device);
+  device = NULL;
+}
+
+// Whether this GID is RoCEv2's, and the address that the client has connected to.
+static int is_clients_gid(const struct ibv_gid_entry *entry) {
+  struct sockaddr_storage own;
+  socklen_t size = sizeof own;
+  unsigned char address[16] = {[10] = 0xff, [11] = 0xff};
+  if (entry->gid_type != IBV_GID_TYPE_ROCE_V2) return 0;
+  if (getsockname(client, (struct sockaddr *)&own, &size) != 0) return 0;
+  if (own.ss_family == AF_INET) memcpy(address + 12, &((struct sockaddr_in *)&own)->sin_addr, 4);
+  if (own.ss_family == AF_INET6) memcpy(address, &((struct sockaddr_in6 *)&own)->sin6_addr, 16);
+  return memcmp(address, entry->gid.raw, 16) == 0;
+}
+
+static int choose_gid(const char *text, struct ibv_gid_entry *entry) {
+  uint64_t number = 0;
+  const int is_chosen = strcmp(text, "-") != 0;
+  if (is_chosen && !read_number(text, 255, &number)) return 0;
+  for (; number < 256; ++number) {
+    gid_index = (uint8_t)number;
+    const int is_there = ibv_query_gid_ex(device, port, gid_index, entry, 0) == 0;
+    if (is_chosen) return is_there;
+    if (is_there && is_clients_gid(entry)) return 1;
+  }
+  return 0;
+}
+
+static int command_open(void) {
+  struct ibv_device_attr attr;
+  struct ibv_port_attr port_attr;
+  struct ibv_gid_entry entry;
+  reset();
+  if (numbers[2] > 255) return refuse("there is no such port");
+  struct ibv_device **list = ibv_get_device_list(NULL);
+  for (int i = 0; list != NULL && list[i] != NULL && device == NULL; ++i) {
+    const int is_meant = strcmp(words[1], "-") == 0 || strcmp(words[1], ibv_get_device_name(list[i])) == 0;
+    if (is_meant) device = ibv_open_device(list[i]);
+  }
+  if (list != NULL) ibv_free_device_list(list);
+  if (device == NULL) return refuse("there is no such device, or it cannot be opened");
+  port = (uint8_t)numbers[2];
+  fcntl(device->async_fd, F_SETFL, fcntl(device->async_fd, F_GETFL) | O_NONBLOCK);
+  if ((errno = ibv_query_device(device, &attr)) != 0) return refuse_call("ibv_query_device");
+  if ((errno = ibv_query_port(device, port, &port_attr)) != 0) return refuse_call("ibv_query_port");
+  if (!choose_gid(words[3], &entry)) return refuse("no such GID, or none is this connection's address");
+  say(" device=%s gid-index=%u mtu=%d reads=%d gid=", ibv_get_device_name(device->device), gid_index,
+      port_attr.active_mtu, attr.max_qp_rd_atom);
+  say_hex(entry.gid.raw, 16);
+  return 1;
+}
+
+// --- Memory ---
+
+static int command_pd(void) {
+  if (pd_count == kMostObjects) return refuse("too many");
+  if ((pds[pd_count] = ibv_alloc_pd(device)) == NULL) return refuse_call("ibv_alloc_pd");
+  say(" %u", pd_count++);
+  return 1;
+}
+
+static int command_mr(void) {
+  void *bytes = NULL;
+  const size_t length = numbers[2];
+  if (numbers[1] >= pd_count) return refuse("there is no such protection domain");
+  const int is_too_much = region_count == kMostObjects || length == 0 || length > kMostRegion;
+  if (is_too_much) return refuse("too many, or too long");
+  if (posix_memalign(&bytes, 4096, length) != 0) return refuse("no memory");
+  memset(bytes, 0, length);
+  struct ibv_mr *mr = ibv_reg_mr(pds[numbers[1]], bytes, length, (unsigned)numbers[3] & 0xffff);
+  if (mr == NULL) {
+    refuse_call("ibv_reg_mr");
+    free(bytes);
+    return 0;
+  }
+  regions[region_count] = (struct region){.mr = mr, .bytes = bytes, .length = length, .lkey = mr->lkey};
+  const unsigned long long address = (uintptr_t)bytes;
+  say(" %u address=%llu lkey=%u rkey=%u", region_count++, address, mr->lkey, mr->rkey);
+  return 1;
+}
+
+static int command_dereg(void) {
+  if (region->mr == NULL) return refuse("it is deregistered already");
+  if ((errno = ibv_dereg_mr(region->mr)) != 0) return refuse_call("ibv_dereg_mr");
+  region->mr = NULL;
+  return 1;
+}
+
+// The place of word 2 in the region, if it has that many bytes there.
+static unsigned char *bytes_at(uint64_t length) {
+  const uint64_t offset = numbers[2];
+  if (offset <= region->length && length <= region->length - offset) return region->bytes + offset;
+  refuse("the region ends before");
+  return NULL;
+}
+
+static int command_mem(void) {
+  const unsigned char *from = numbers[3] <= kMostMem ? bytes_at(numbers[3]) : NULL;
+  if (from == NULL) return refuse("no such bytes, or too many");
+  say(" ");
+  say_hex(from, numbers[3]);
+  return 1;
+}
+
+static int command_store(void) {
+  static unsigned char bytes[kMostMem];
+  const long length = read_hex(words[3], bytes, sizeof bytes);
+  unsigned char *to = length >= 0 ? bytes_at((uint64_t)length) : NULL;
+  if (to == NULL) return refuse("no hexadecimal digits, or no such bytes");
+  memcpy(to, bytes, (size_t)length);
+  return 1;
+}
+
+// Each byte tells its address, counted from the given one on.
+static int command_fill(void) {
+  unsigned char *to = bytes_at(numbers[3]);
+  for (uint64_t i = 0, at = numbers[4]; to != NULL && i < numbers[3]; ++i, ++at) {
+    to[i] = (unsigned char)(at * 7 + (at >> 8) * 29 + (at >> 16) * 101);
+  }
+  return to != NULL;
+}
+
+// --- Queue pairs ---
+
+static int command_qp(void) {
+  const int is_rc = strcmp(words[1], "rc") == 0, is_uc = strcmp(words[1], "uc") == 0;
+  if (!is_rc && !is_uc) return refuse("a service is rc or uc");
+  if (numbers[2] >= pd_count) return refuse("there is no such protection domain");
+  if (pair_count == kMostObjects || numbers[3] > kMostDepth) return refuse("too many, or too deep");
+  struct pair *made = &pairs[pair_count++];  // reset() ends what is there, even if a part is missing
+  made->send_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
+  made->receive_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
+  if (made->send_cq == NULL || made->receive_cq == NULL) return refuse_call("ibv_create_cq");
+  const uint32_t depth = (uint32_t)numbers[3];
+  struct ibv_qp_init_attr attr = {.send_cq = made->send_cq,
+                                  .recv_cq = made->receive_cq,
+                                  .cap = {depth, depth, kMostSges, kMostSges, kMostInline},
+                                  .qp_type = is_rc ? IBV_QPT_RC : IBV_QPT_UC};
+  if ((made->qp = ibv_create_qp(pds[numbers[2]], &attr)) == NULL) return refuse_call("ibv_create_qp");
+  say(" %u qpn=%u", pair_count - 1, made->qp->qp_num);
+  return 1;
+}
+
+static int command_connect(void) {
+  if (numbers[2] > 0xffffff) return refuse("there is no such queue pair number");
+  if (read_hex(words[3], pair->peer.raw, 16) != 16) return refuse("a GID has 32 digits");
+  pair->peer_qpn = (uint32_t)numbers[2];
+  pair->is_connected = 1;
+  return 1;
+}
+
+static const char *const kStates[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+enum { kStateCount = sizeof kStates / sizeof kStates[0] };
+
+static int command_modify(void) {
+  struct ibv_qp_attr attr = {.port_num = port};
+  int mask = IBV_QP_STATE, state = 0, is_wrong = 0;
+  while (state < kStateCount && strcmp(words[2], kStates[state]) != 0) ++state;
+  if (state == kStateCount) return refuse("there is no such state");
+  attr.qp_state = (enum ibv_qp_state)state;
+  const struct {
+    const char *name;
+    int bit;
+    uint32_t most;
+    void *to;
+    size_t size;
+  } kNames[] = {
+      {"access", IBV_QP_ACCESS_FLAGS, 0xffff, &attr.qp_access_flags, sizeof attr.qp_access_flags},
+      {"mtu", IBV_QP_PATH_MTU, 5, &attr.path_mtu, sizeof attr.path_mtu},
+      {"receive-psn", IBV_QP_RQ_PSN, 0xffffff, &attr.rq_psn, sizeof attr.rq_psn},
+      {"send-psn", IBV_QP_SQ_PSN, 0xffffff, &attr.sq_psn, sizeof attr.sq_psn},
+      {"resources", IBV_QP_MAX_DEST_RD_ATOMIC, 255, &attr.max_dest_rd_atomic, 1},
+      {"reads", IBV_QP_MAX_QP_RD_ATOMIC, 255, &attr.max_rd_atomic, 1},
+      {"rnr-timer", IBV_QP_MIN_RNR_TIMER, 31, &attr.min_rnr_timer, 1},
+      {"timeout", IBV_QP_TIMEOUT, 31, &attr.timeout, 1},
+      {"retry", IBV_QP_RETRY_CNT, 7, &attr.retry_cnt, 1},
+      {"rnr-retry", IBV_QP_RNR_RETRY, 7, &attr.rnr_retry, 1},
+      {"notify", IBV_QP_EN_SQD_ASYNC_NOTIFY, 1, &attr.en_sqd_async_notify, 1},
+  };
+  for (size_t i = 0; i < sizeof kNames / sizeof kNames[0]; ++i) {
+    if (named(kNames[i].name) == NULL) continue;
+    const uint32_t wide = (uint32_t)named_number(kNames[i].name, kNames[i].most, &is_wrong);
+    const uint8_t narrow = (uint8_t)wide;
+    memcpy(kNames[i].to, kNames[i].size == 1 ? (const void *)&narrow : (const void *)&wide, kNames[i].size);
+    mask |= kNames[i].bit;
+  }
+  if (is_wrong) return refuse("a number is none, or too large");
+  if (attr.qp_state == IBV_QPS_INIT) mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+  if (attr.qp_state == IBV_QPS_RTR && pair->is_connected) {
+    mask |= IBV_QP_AV | IBV_QP_DEST_QPN;
+    attr.dest_qp_num = pair->peer_qpn;
+    attr.ah_attr.is_global = 1;
+    attr.ah_attr.port_num = port;
+    attr.ah_attr.grh.dgid = pair->peer;
+    attr.ah_attr.grh.sgid_index = gid_index;
+    attr.ah_attr.grh.hop_limit = 64;
+  }
+  errno = ibv_modify_qp(pair->qp, &attr, mask);
+  return errno == 0 || refuse_call("ibv_modify_qp");
+}
+
+static int command_query(void) {
+  struct ibv_qp_attr attr;
+  struct ibv_qp_init_attr unused;
+  errno = ibv_query_qp(pair->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_RQ_PSN, &unused);
+  if (errno != 0) return refuse_call("ibv_query_qp");
+  const unsigned state = (unsigned)attr.qp_state;
+  say(" state=%s send-psn=%u", state < kStateCount ? kStates[state] : "?", attr.sq_psn & 0xffffff);
+  say(" receive-psn=%u", attr.rq_psn & 0xffffff);
+  return 1;
+}
+
+// --- Work ---
+
+// One sge=MR:OFFSET:LENGTH. It may lie outside of its region, so that the NIC has to say something; except
+// where the processor copies the bytes.
+static int read_sge(const char *text, int is_inline, struct ibv_sge *sge) {
+  char copy[64];
+  uint64_t parts[3];
+  snprintf(copy, sizeof copy, "%s", text);
+  char *rest = copy;
+  for (int i = 0; i < 3; ++i) {
+    const char *part = strsep(&rest, ":");
+    if (part == NULL || !read_number(part, UINT32_MAX, &parts[i])) return 0;
+  }
+  if (rest != NULL || parts[0] >= region_count) return 0;
+  const struct region *in = &regions[parts[0]];
+  if (is_inline && (parts[1] > in->length || parts[2] > in->length - parts[1])) return 0;
+  *sge = (struct ibv_sge){(uintptr_t)in->bytes + parts[1], (uint32_t)parts[2], in->lkey};
+  return 1;
+}
+// All of the line. -1: one is wrong.
+static int read_sges(int is_inline, struct ibv_sge *sges) {
+  int count = 0;
+  for (unsigned i = 1; i < word_count; ++i) {
+    if (strncmp(words[i], "sge=", 4) != 0) continue;
+    if (count == kMostSges || !read_sge(words[i] + 4, is_inline, &sges[count++])) return -1;
+  }
+  return count;
+}
+
+static const struct {
+  const char *name;
+  enum ibv_wr_opcode opcode;
+} kOperations[] = {
+    {"send", IBV_WR_SEND},          {"send-imm", IBV_WR_SEND_WITH_IMM},
+    {"write", IBV_WR_RDMA_WRITE},   {"write-imm", IBV_WR_RDMA_WRITE_WITH_IMM},
+    {"read", IBV_WR_RDMA_READ},     {"cas", IBV_WR_ATOMIC_CMP_AND_SWP},
+    {"add", IBV_WR_ATOMIC_FETCH_AND_ADD}, {"send-inv", IBV_WR_SEND_WITH_INV},
+    {"local-inv", IBV_WR_LOCAL_INV},
+};
+enum { kOperationCount = sizeof kOperations / sizeof kOperations[0] };
+
+static int command_post(void) {
+  struct ibv_sge sges[kMostSges];
+  struct ibv_send_wr wr = {.wr_id = numbers[3], .sg_list = sges}, *bad = NULL;
+  unsigned i = 0;
+  int is_wrong = 0;
+  while (i < kOperationCount && strcmp(words[2], kOperations[i].name) != 0) ++i;
+  if (i == kOperationCount) return refuse("there is no such operation");
+  wr.opcode = kOperations[i].opcode;
+  wr.send_flags = (unsigned)numbers[4] & 15;
+  wr.num_sge = read_sges((wr.send_flags & IBV_SEND_INLINE) != 0, sges);
+  const uint64_t va = named_number("va", UINT64_MAX, &is_wrong);
+  const uint32_t rkey = (uint32_t)named_number("rkey", UINT32_MAX, &is_wrong);
+  const uint64_t compare_add = named_number("compare-add", UINT64_MAX, &is_wrong);
+  const uint64_t swap = named_number("swap", UINT64_MAX, &is_wrong);
+  const uint32_t imm = (uint32_t)named_number("imm", UINT32_MAX, &is_wrong);
+  const uint32_t inv = (uint32_t)named_number("inv", UINT32_MAX, &is_wrong);
+  if (wr.num_sge < 0 || is_wrong) return refuse("an element or a number is wrong");
+  const int is_invalidation = wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV;
+  const int is_atomic = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  wr.imm_data = htonl(imm);
+  if (is_invalidation) wr.invalidate_rkey = inv;
+  wr.wr.rdma.remote_addr = va;
+  wr.wr.rdma.rkey = rkey;
+  if (is_atomic) {
+    wr.wr.atomic.remote_addr = va;
+    wr.wr.atomic.compare_add = compare_add;
+    wr.wr.atomic.swap = swap;
+    wr.wr.atomic.rkey = rkey;
+  }
+  errno = ibv_post_send(pair->qp, &wr, &bad);
+  return errno == 0 || refuse_call("ibv_post_send");
+}
+
+static int command_recv(void) {
+  struct ibv_sge sges[kMostSges];
+  struct ibv_recv_wr wr = {.wr_id = numbers[2], .sg_list = sges, .num_sge = read_sges(0, sges)}, *bad = NULL;
+  if (wr.num_sge < 0) return refuse("an element is wrong");
+  errno = ibv_post_recv(pair->qp, &wr, &bad);
+  return errno == 0 || refuse_call("ibv_post_recv");
+}
+
+static int command_poll(void) {
+  struct ibv_wc wc;
+  struct ibv_cq *cq = strcmp(words[2], "send") == 0 ? pair->send_cq : pair->receive_cq;
+  if (numbers[3] > kMostWaitMs) return refuse("that is too long");
+  int count = ibv_poll_cq(cq, 1, &wc);
+  for (uint64_t rounds = numbers[3] * 10; count == 0 && rounds > 0; --rounds) {
+    nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
+    count = ibv_poll_cq(cq, 1, &wc);
+  }
+  if (count < 0) return refuse("ibv_poll_cq fails");
+  if (count == 0) return 1;
+  say(" id=%llu status=%d vendor=%u", (unsigned long long)wc.wr_id, wc.status, wc.vendor_err);
+  if (wc.status != IBV_WC_SUCCESS) return 1;
+  say(" opcode=%d length=%u", wc.opcode, wc.byte_len);
+  if (wc.wc_flags & IBV_WC_WITH_IMM) say(" imm=%u", ntohl(wc.imm_data));
+  if (wc.wc_flags & IBV_WC_WITH_INV) say(" inv=%u", wc.invalidated_rkey);
+  return 1;
+}
+
+static int command_events(void) {
+  struct ibv_async_event event;
+  for (int most = 16; most > 0 && ibv_get_async_event(device, &event) == 0; --most) {
+    say(" %d", event.event_type);
+    ibv_ack_async_event(&event);
+  }
+  return 1;
+}
+
+static int command_counters(void) {
+  char folder[160], path[500], text[32];
+  snprintf(folder, sizeof folder, "/sys/class/infiniband/%.64s/ports/%u/hw_counters",
+           ibv_get_device_name(device->device), port);
+  DIR *names = opendir(folder);
+  struct dirent *entry = NULL;
+  for (int most = 256; names != NULL && most > 0 && (entry = readdir(names)) != NULL; --most) {
+    uint64_t number = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+    if (file == NULL) continue;
+    if (fgets(text, sizeof text, file) != NULL) {
+      text[strcspn(text, "\n")] = '\0';
+      if (read_number(text, UINT64_MAX, &number)) say(" %.64s=%s", entry->d_name, text);
+    }
+    fclose(file);
+  }
+  if (names != NULL) closedir(names);
+  return 1;
+}
+
+// --- Lines ---
+
+// What follows a command: w a word, n a number, m a region, q a queue pair; words after them have the form
+// NAME=VALUE. All commands except `open` want a device.
+static const struct {
+  const char *word, *form;
+  int (*run)(void);
+} kCommands[] = {
+    {"open", "wnw", command_open},      {"pd", "", command_pd},           {"mr", "nnn", command_mr},
+    {"dereg", "m", command_dereg},      {"mem", "mnn", command_mem},      {"store", "mnw", command_store},
+    {"fill", "mnnn", command_fill},     {"qp", "wnn", command_qp},        {"connect", "qnw", command_connect},
+    {"modify", "qw", command_modify},   {"query", "q", command_query},    {"post", "qwnn", command_post},
+    {"recv", "qn", command_recv},       {"poll", "qwn", command_poll},    {"events", "", command_events},
+    {"counters", "", command_counters},
+};
+enum { kCommandCount = sizeof kCommands / sizeof kCommands[0] };
+
+static int has_form(const char *form) {
+  for (unsigned i = 1; form[i - 1] != '\0'; ++i) {
+    const char kind = form[i - 1];
+    if (i >= word_count) return 0;
+    if (kind != 'w' && !read_number(words[i], UINT64_MAX, &numbers[i])) return 0;
+    if (kind == 'm' && numbers[i] >= region_count) return 0;
+    if (kind == 'q' && (numbers[i] >= pair_count || pairs[numbers[i]].qp == NULL)) return 0;
+    if (kind == 'm') region = &regions[numbers[i]];
+    if (kind == 'q') pair = &pairs[numbers[i]];
+  }
+  return 1;
+}
+
+static void obey(void) {
+  unsigned i = 0;
+  while (i < kCommandCount && (word_count == 0 || strcmp(words[0], kCommands[i].word) != 0)) ++i;
+  if (i == kCommandCount) {
+    refuse("there is no such command");
+  } else if (device == NULL && i != 0) {
+    refuse("open comes first");
+  } else if (!has_form(kCommands[i].form)) {
+    refuse("a word is missing, or is no number, or the number of nothing");
+  } else {
+    kCommands[i].run();
+  }
+}
+
+// The time that it takes does not tell how much of the token is right.
+static int is_token(const char *said, const char *token) {
+  const size_t length = strlen(said);
+  unsigned difference = length != strlen(token);
+  for (size_t i = 0; token[i] != '\0'; ++i) {
+    difference |= (unsigned char)(said[i < length ? i : length] ^ token[i]);
+  }
+  return difference == 0;
+}
+
+static int greet(const char *token) {
+  uint64_t version = 0;
+  const int is_greeting = word_count == 3 && strcmp(words[0], "urnic-conform") == 0;
+  if (!is_greeting) return refuse("say: urnic-conform VERSION TOKEN");
+  if (!read_number(words[1], UINT32_MAX, &version) || version != kVersion) {
+    reply_length = 0;
+    say("error version: this agent speaks %d", kVersion);
+    return 0;
+  }
+  if (!is_token(words[2], token)) return refuse("token: it is another");
+  say(" urnic-conform %d", kVersion);
+  return 1;
+}
+
+// 0: the other side takes nothing any more.
+static int send_reply(int to) {
+  reply[reply_length++] = '\n';
+  for (size_t sent = 0; sent < reply_length;) {
+    const ssize_t now = send(to, reply + sent, reply_length - sent, MSG_NOSIGNAL);
+    if (now <= 0) return 0;
+    sent += (size_t)now;
+  }
+  return 1;
+}
+
+// 0: the client has to go.
+static int answer(char *line, int is_greeted, const char *token) {
+  reply_length = 0;
+  say("ok");
+  word_count = 0;
+  char *word = strtok(line, " \r");
+  for (; word != NULL && word_count < kMostWords; word = strtok(NULL, " \r")) words[word_count++] = word;
+  if (is_greeted) {
+    obey();
+    return send_reply(client);
+  }
+  const int is_welcome = greet(token);
+  return send_reply(client) && is_welcome;
+}
+
+static void send_away(int listener) {
+  const int other = accept(listener, NULL, NULL);
+  if (other < 0) return;
+  refuse("busy: this agent has a client already");
+  send_reply(other);
+  close(other);
+}
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void serve(int listener, const char *token) {
+  static char buffer[kMostLine];
+  size_t length = 0;
+  int is_greeted = 0;
+  const int64_t greeted_by = now_ms() + kHelloMs;
+  while (length < kMostLine) {
+    struct pollfd both[] = {{.fd = client, .events = POLLIN}, {.fd = listener, .events = POLLIN}};
+    const int64_t left = is_greeted ? kIdleMs : greeted_by - now_ms();
+    if (left <= 0 || poll(both, 2, (int)left) <= 0) return;
+    // This client first: when it has gone, the one that waits is the next.
+    if (both[0].revents == 0) {
+      send_away(listener);
+      continue;
+    }
+    const ssize_t now = recv(client, buffer + length, kMostLine - length, 0);
+    if (now <= 0) return;
+    length += (size_t)now;
+    for (char *end = NULL; (end = memchr(buffer, '\n', length)) != NULL; is_greeted = 1) {
+      *end = '\0';
+      if (!answer(buffer, is_greeted, token)) return;
+      length -= (size_t)(end + 1 - buffer);
+      memmove(buffer, end + 1, length);
+    }
+  }
+  refuse("that line is too long");
+  send_reply(client);
+}
+
+static int listen_at(const char *address, const char *service) {
+  const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+  struct addrinfo *found = NULL;
+  errno = EINVAL;
+  if (getaddrinfo(address, service, &hints, &found) != 0) return -1;
+  const int listener = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+  const int is_bound = listener >= 0 && bind(listener, found->ai_addr, found->ai_addrlen) == 0;
+  freeaddrinfo(found);
+  return is_bound && listen(listener, 8) == 0 ? listener : -1;
+}
+
+static const char *make_token(void) {
+  static char text[33];
+  unsigned char drawn[16];
+  if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn) exit(1);
+  for (size_t i = 0; i < sizeof drawn; ++i) snprintf(text + 2 * i, 3, "%02x", drawn[i]);
+  return text;
+}
+
+int main(int argc, char **argv) {
+  char text[NI_MAXSERV] = "?";
+  struct sockaddr_storage own;
+  socklen_t size = sizeof own;
+  const char *given = getenv("CONFORM_TOKEN");
+  const int has_token = given != NULL && given[0] != '\0';
+  if (argc != 3) return fprintf(stderr, "usage: CONFORM_TOKEN=... %s ADDRESS PORT\n", argv[0]), 2;
+  const char *token = has_token ? given : make_token();
+  const int listener = listen_at(argv[1], argv[2]);
+  if (listener < 0) return fprintf(stderr, "%s, port %s: %s\n", argv[1], argv[2], strerror(errno)), 1;
+  getsockname(listener, (struct sockaddr *)&own, &size);
+  getnameinfo((struct sockaddr *)&own, size, NULL, 0, text, sizeof text, NI_NUMERICSERV);
+  printf("agent %d listens at %s, port %s", kVersion, argv[1], text);
+  printf(has_token ? "\n" : "; the token is %s\n", token);
+  fflush(stdout);
+  for (;;) {
+    if ((client = accept(listener, NULL, NULL)) < 0) continue;
+    const struct timeval patience = {.tv_sec = kSendSeconds};
+    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(client, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    serve(listener, token);
+    reset();
+    close(client);
+    client = -1;
+  }
+}

@@ -1,0 +1,23 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// What the agent's `modify` is told for a step of a queue pair.
+#pragma once
+
+#include <string>
+
+#include "tools/conformance/conform/stage/pace.h"
+#include "transport/qp_config.h"
+#include "transport/qp_state.h"
+
+namespace urnic::conform {
+
+/// " NAME=NUMBER ..." of all attributes that the step needs, and of those that have changed since `told`.
+std::string attributes_of_step(transport::QpState from, transport::QpState to,
+                               const transport::QpConfig& told, const transport::QpConfig& config,
+                               const Pace& pace);
+
+/// As libibverbs counts rights. Memory that a peer may change must be writable for its own program, too.
+unsigned verbs_rights_of_memory(transport::Access access);
+unsigned verbs_rights_of_queue_pair(transport::Access access);
+
+}  // namespace urnic::conform

@@ -1,0 +1,35 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+// Wire: what the tester sends to the peer's queue pair, and what comes from it, with its time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transport/time.h"
+
+namespace urnic::conform {
+
+/// What came from the peer for the tester's queue pair.
+struct Arrival {
+  transport::Time at;
+  std::vector<std::byte> ib;  ///< BTH to padding
+  std::string fault;          ///< empty, or what is wrong around it
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  virtual transport::Time now() = 0;
+  /// BTH to padding; the wire adds the rest. It leaves with flush(). False: the port takes nothing.
+  virtual bool send(std::span<const std::byte> ib) = 0;
+  virtual void flush() = 0;
+  /// Waits until that time at most; nothing came if there is none.
+  virtual std::optional<Arrival> receive(transport::Time until) = 0;
+};
+
+}  // namespace urnic::conform

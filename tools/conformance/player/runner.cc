@@ -1,0 +1,84 @@
+// Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
+
+#include "tools/conformance/player/runner.h"
+
+#include <span>
+
+#include "tools/conformance/player/steps.h"
+
+namespace urnic::scripts {
+namespace {
+
+constexpr const char* kUnexpected = "this came, and nothing expected it: ";
+
+Failure failure_at(const Statement& statement, Trouble trouble) {
+  return {statement.line, statement.text, std::move(trouble.message), trouble.kind};
+}
+
+/// How to look for what nothing expects, at the first of these statements.
+Stage::Look look_at(std::span<const Statement> rest) {
+  for (const Statement& statement : rest) {
+    if (!is_action(statement.verb)) continue;
+    if (statement.verb == Verb::kPass) return Stage::Look::kBeforeTime;
+    break;
+  }
+  return is_action(rest.front().verb) ? Stage::Look::kBeforeAction : Stage::Look::kSilence;
+}
+
+/// What the program does to its memory lets nothing happen: a burst goes on after it.
+bool is_about_memory(Verb verb) {
+  return verb == Verb::kStore || verb == Verb::kDeregister || verb == Verb::kChangeRights;
+}
+
+/// Everything that came out must have been expected before the next thing happens; what arrives in one burst
+/// happens at once.
+std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> statements, Outcome& outcome) {
+  bool in_burst = false;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    const Statement& statement = statements[i];
+    if (is_setting(statement.verb)) continue;
+    const Stage::Look look = look_at(statements.subspan(i));
+    if (!is_action(statement.verb)) {
+      auto trouble = expect(stage, statement, look);
+      if (!trouble) continue;
+      Failure failure = failure_at(statement, *std::move(trouble));
+      if (failure.kind != Trouble::Kind::kUnavailable) return failure;
+      outcome.not_judged.push_back(std::move(failure));
+      continue;
+    }
+    if (!in_burst) {
+      if (const auto unexpected = stage.first_unexpected(look)) {
+        return failure_at(statement, {"before this, " + (kUnexpected + *unexpected)});
+      }
+    }
+    in_burst = statement.flag("burst") || (in_burst && is_about_memory(statement.verb));
+    if (auto trouble = act(stage, statement)) return failure_at(statement, *std::move(trouble));
+  }
+  if (auto unexpected = stage.first_unexpected(Stage::Look::kSilence)) {
+    return Failure{0, "end of the script", kUnexpected + *unexpected};
+  }
+  if (stage.flushes() != nullptr && !stage.flushes()->empty()) {
+    return Failure{0, "end of the script", "a FLUSH happened that nothing expected"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Settings, Failure> read_settings(const Script& script) {
+  Settings settings;
+  for (const Statement& statement : script.statements) {
+    if (!is_setting(statement.verb)) break;
+    if (auto trouble = apply_setting(settings, statement)) return failure_at(statement, *std::move(trouble));
+  }
+  return settings;
+}
+
+Outcome play(Stage& stage, const Script& script) {
+  Outcome outcome;
+  outcome.failure = run_statements(stage, script.statements, outcome);
+  outcome.ladder.assign(stage.ladder().begin(), stage.ladder().end());
+  return outcome;
+}
+
+}  // namespace urnic::scripts
