@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::uint32_t kOneLateCompletionIn = 8;
 constexpr Duration kLongestWait = 1ms;
+// A program that waits for ENOMEM goes on posting for as long as it sees no completion, and on an ERR queue
+// pair each request has one. What is held back must not make its completion queue overrun.
+constexpr std::uint32_t kShareHeldBack = 4;
 constexpr std::uint32_t kOnePartIn = 2;
 constexpr Duration kLongestBreak = 100us;
 constexpr std::uint32_t kOneLateEventIn = 4;
@@ -24,10 +27,13 @@ constexpr const char* kQueueName = "completion queue";
 
 }  // namespace
 
-std::uint32_t CompletionPlay::count_shown(std::uint32_t from, std::uint32_t hidden, Time now) {
-  if (due_ != kNever && now < due_) return 0;
+std::uint32_t CompletionPlay::count_shown(std::uint32_t from, std::uint32_t hidden, std::uint32_t capacity,
+                                          Time now) {
+  const bool may_hold = hidden <= capacity / kShareHeldBack;
+  if (may_hold && due_ != kNever && now < due_) return 0;
   const bool was_held = due_ != kNever;
   due_ = kNever;
+  if (!may_hold) return hidden;
   if (hidden == 0) return 0;
   if (!was_held && adversary_.strikes(Behavior::kLateCompletion, queue_, from, kOneLateCompletionIn)) {
     const auto pause = adversary_.pause(Behavior::kLateCompletion, queue_, from, kLongestWait);

@@ -18,9 +18,10 @@ class CompletionPlay {
   explicit CompletionPlay(Adversary& adversary)
       : adversary_(adversary), queue_(adversary.next_completion_queue()) {}
 
-  /// How many of the `hidden` completions from `from` on are seen now. If not all are, due() says when to ask
-  /// again.
-  std::uint32_t count_shown(std::uint32_t from, std::uint32_t hidden, transport::Time now);
+  /// How many of the `hidden` completions from `from` on are seen now, in a queue with room for `capacity`.
+  /// If not all are, due() says when to ask again.
+  std::uint32_t count_shown(std::uint32_t from, std::uint32_t hidden, std::uint32_t capacity,
+                            transport::Time now);
   transport::Time due() const { return due_; }
 
   /// Lets completions of different queues change places; `at(n)` is the n-th of `count`. Each is looked at

@@ -89,6 +89,9 @@ void AdversaryEndpoint::on_packet(const transport::wire::Packet& packet, Time no
 
 bool AdversaryEndpoint::on_timeout(Time now) {
   if (placement_.due() <= now) placement_.settle();
+  // A queue pair with nothing to send, or a full port, is not told to send. It must not stay due.
+  if (stalled_until_ <= now) end_stall(now);
+  if (flush_at_ <= now) flush_at_ = kNever;
   // The peer cannot acknowledge what waits here.
   if (stalled_until_ != kNever && inner_->acknowledge_by() <= now) inner_->restart_ack_timer(now);
   // Here and not in poll_transmit(): a datagram's route is found before that, by next_destination().

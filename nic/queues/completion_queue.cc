@@ -199,7 +199,7 @@ std::uint32_t CompletionQueue::end_of_shown(std::uint32_t from, transport::Time 
     play_->rearrange(from, tail_ - from,
                      [&](std::uint32_t n) -> Completion& { return ring_[(from + n) & mask_]; });
   }
-  const std::uint32_t to = from + play_->count_shown(from, tail_ - from, now);
+  const std::uint32_t to = from + play_->count_shown(from, tail_ - from, capacity_, now);
   if (play_->due() != transport::kNever) put_off(play_->due());
   return to;
 }

@@ -3,6 +3,7 @@
 import collections
 import struct
 
+import harness
 import icrc
 import pcapng
 from harness import ClientTest
@@ -204,6 +205,15 @@ class Faults(ClientTest):
         (nak,) = [packet for packet in client if packet.is_received and packet.syndrome == 0x60]
         icrc.check_frame(nak.frame)
         self.assertGreater(self.relative(client, True, REQUESTS).count(3), 1)
+
+    def test_what_a_nic_sends_to_itself_is_hit_too(self):
+        for port in ("loopback", *PORTS):
+            with self.subTest(port=port):
+                fault = "drop:kind=request:opcode=0x0a"
+                nic = ["--port", port] if port != "host" else []
+                process = self.start("look", [harness.STAGE.program("look")], [*nic, "--fault", fault])
+                self.expect_end(process)
+                self.assertIn(f"urnic: fault {fault} hit 1 of ", process.output())
 
     def test_what_hits_nothing_is_said(self):
         _, _, (_, said) = self.record("drop:kind=cnp", *PINGPONG, "-n", "2")

@@ -284,12 +284,13 @@ void TransportStage::ReceiveSink::complete(const Completion& completion) {
 
 Outcome run_script(const Script& script) {
   const auto settings = read_settings(script);
-  if (!settings) return {settings.error(), {}, {}};
+  if (!settings) return {settings.error(), {}, {}, {}};
   TransportStage stage(settings.value());
   if (!stage.is_set()) {
     const Statement& first = script.statements.front();
     return {
         Failure{first.line, first.text, "there is no endpoint of this service", Trouble::Kind::kScriptError},
+        {},
         {},
         {}};
   }

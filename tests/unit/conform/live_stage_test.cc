@@ -113,7 +113,7 @@ class LiveStageTest : public ::testing::Test {
     agent.sleep = [this](Duration duration) { wire.sleep(duration); };
   }
 
-  scripts::Outcome play(const std::string& lines) {
+  scripts::Outcome play(const std::string& lines, const scripts::Excuse& excuse = {}) {
     const auto script = scripts::parse_script("# Something -- fact 1\n" + lines).value();
     const auto settings = scripts::read_settings(script).value();
     const Pace pace = Pace::plan(script, settings).value();
@@ -121,7 +121,7 @@ class LiveStageTest : public ::testing::Test {
         LiveStage::create(settings, pace, Peer{}, kOwnQp, lines.find("counter ") != lines.npos, agent, wire);
     EXPECT_TRUE(stage) << (stage ? "" : stage.error().message);
     if (!stage) return {};
-    auto outcome = scripts::play(*stage.value(), script);
+    auto outcome = scripts::play(*stage.value(), script, excuse);
     lost_agent = stage.value()->find_lost_agent().has_value();
     return outcome;
   }
@@ -284,6 +284,26 @@ TEST_F(LiveStageTest, HasCompletionsAndEventsFromTheAgent) {
   EXPECT_EQ(verdict("receive id=7\n< SEND_ONLY psn=100 len=4\nrcqe id=7 opcode=RECV len=4\nevent COMM_EST"),
             "passed");
   EXPECT_THAT(agent.lines, Contains("recv 0 7 sge=2:0:4096"));
+}
+
+constexpr const char* kTwoEvents = "+1ms\nevent QP_REQ_ERR\nevent QP_ACCESS_ERR\n";
+
+bool is_about_events(const scripts::Failure& failure) {
+  return failure.message == "no event came";
+}
+
+TEST_F(LiveStageTest, GoesOnAfterWhatIsExcused) {
+  const auto outcome = play(std::string(kTwoEvents) + "silence", is_about_events);
+  EXPECT_FALSE(outcome.failure) << outcome.failure->message;
+  ASSERT_EQ(outcome.excused.size(), 2u);
+  EXPECT_EQ(outcome.excused.back().statement, "event QP_ACCESS_ERR");
+}
+
+TEST_F(LiveStageTest, EndsAtWhatIsNotExcused) {
+  EXPECT_EQ(verdict(kTwoEvents), "no event came");
+  const auto outcome = play(std::string(kTwoEvents) + "cqe id=1", is_about_events);
+  ASSERT_TRUE(outcome.failure);
+  EXPECT_THAT(outcome.failure->message, HasSubstr("no completion of a send came"));
 }
 
 TEST_F(LiveStageTest, NoticesACompletionThatDoesNotCome) {

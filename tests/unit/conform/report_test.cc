@@ -26,7 +26,7 @@ CaseResult judged(scripts::Outcome outcome, const Case& of = kCase) {
 }
 
 scripts::Outcome failed(std::string message, scripts::Trouble::Kind kind = scripts::Trouble::Kind::kFailure) {
-  return {scripts::Failure{5, "state RTS", std::move(message), kind}, {}, {}};
+  return {scripts::Failure{5, "state RTS", std::move(message), kind}, {}, {}, {}};
 }
 
 TEST(Verdict, SaysWhatCameOfACase) {
@@ -64,6 +64,23 @@ TEST(Habits, ExcuseNoOtherFailureOfTheirCase) {
   EXPECT_NE(find_habit("rc/sqd/retransmits", "no event came"), nullptr);
   EXPECT_EQ(find_habit("rc/sqd/retransmits", "the state is ERR"), nullptr);
   EXPECT_EQ(find_habit("rc/nak/sequence_goes_back", "no packet came"), nullptr);
+}
+
+TEST(Verdict, JudgesWhatStandsAfterSomeHabits) {
+  const scripts::Excuse excuse = excuse_for(kCase);
+  const scripts::Failure event{4, "event QP_REQ_ERR", "no event came", {}};
+  EXPECT_TRUE(excuse(event));
+  EXPECT_FALSE(excuse({5, "state RTS", "the state is ERR", {}})) << "no habit";
+  EXPECT_FALSE(excuse({5, "> NAK", "came: NAK_REMOTE_OPERATION", {}})) << "it ends the case";
+  scripts::Outcome outcome;
+  outcome.excused = {event, {6, "event QP_FATAL", "no event came", {}}};
+  const CaseResult result = judged(outcome);
+  EXPECT_EQ(result.verdict, Verdict::kHabit);
+  EXPECT_EQ(result.line, 4u);
+  EXPECT_THAT(text_of(result), HasSubstr("also at line 6: no event came"));
+  outcome.failure = failed("the state is ERR").failure;
+  EXPECT_EQ(judged(outcome).verdict, Verdict::kFail) << "a habit excuses nothing else";
+  EXPECT_EQ(judged(outcome).line, 5u);
 }
 
 TEST(Verdict, IsUnknownIfNothingCouldBeJudged) {

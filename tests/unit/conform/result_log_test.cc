@@ -33,6 +33,7 @@ CaseResult result_of(const Case& of, Verdict verdict) {
   result.habit_of = "some";
   result.habit_source = "fact 9";
   result.not_judged = {{4, "timer 1", "no agent can tell", {}}};
+  result.excused = {{3, "silence", "no event came", {}}};
   result.ladder = {"1 us  < SEND_ONLY"};
   result.took = std::chrono::milliseconds(1500);
   result.capture = "packets/x.pcapng";

@@ -90,7 +90,7 @@ CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
     agent_.reset();  // whatever it was, the next case begins with a new connection
     return unknown(next, stage.error().message);
   }
-  CaseResult result = judge(next, script, scripts::play(*stage.value(), script));
+  CaseResult result = judge(next, script, scripts::play(*stage.value(), script, excuse_for(next)));
   // A NIC does not answer when its machine is gone.
   if (const auto lost = result.verdict == Verdict::kPass ? std::nullopt : stage.value()->find_lost_agent()) {
     agent_.reset();

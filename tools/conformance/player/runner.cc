@@ -32,7 +32,8 @@ bool is_about_memory(Verb verb) {
 
 /// Everything that came out must have been expected before the next thing happens; what arrives in one burst
 /// happens at once.
-std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> statements, Outcome& outcome) {
+std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> statements,
+                                      const Excuse& excuse, Outcome& outcome) {
   bool in_burst = false;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& statement = statements[i];
@@ -42,8 +43,13 @@ std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> s
       auto trouble = expect(stage, statement, look);
       if (!trouble) continue;
       Failure failure = failure_at(statement, *std::move(trouble));
-      if (failure.kind != Trouble::Kind::kUnavailable) return failure;
-      outcome.not_judged.push_back(std::move(failure));
+      if (failure.kind == Trouble::Kind::kUnavailable) {
+        outcome.not_judged.push_back(std::move(failure));
+      } else if (failure.kind == Trouble::Kind::kFailure && excuse && excuse(failure)) {
+        outcome.excused.push_back(std::move(failure));
+      } else {
+        return failure;
+      }
       continue;
     }
     if (!in_burst) {
@@ -74,9 +80,9 @@ Result<Settings, Failure> read_settings(const Script& script) {
   return settings;
 }
 
-Outcome play(Stage& stage, const Script& script) {
+Outcome play(Stage& stage, const Script& script, const Excuse& excuse) {
   Outcome outcome;
-  outcome.failure = run_statements(stage, script.statements, outcome);
+  outcome.failure = run_statements(stage, script.statements, excuse, outcome);
   outcome.ladder.assign(stage.ladder().begin(), stage.ladder().end());
   return outcome;
 }

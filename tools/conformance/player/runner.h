@@ -3,6 +3,7 @@
 // Plays a script on a stage.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,12 +28,16 @@ struct Outcome {
   std::optional<Failure> failure;
   std::vector<std::string> ladder;  ///< packets, completions and events with their times, as far as it came
   std::vector<Failure> not_judged;  ///< expectations that the stage cannot tell anything about
+  std::vector<Failure> excused;     ///< expectations that did not hold, and need not
 };
+
+/// Whether the script goes on after an expectation that did not hold, as if it had.
+using Excuse = std::function<bool(const Failure&)>;
 
 /// What the first lines say, or the first of them that cannot be.
 Result<Settings, Failure> read_settings(const Script& script);
 
 /// Bounded in time and memory if the stage is, whatever the script says.
-Outcome play(Stage& stage, const Script& script);
+Outcome play(Stage& stage, const Script& script, const Excuse& excuse = {});
 
 }  // namespace urnic::scripts

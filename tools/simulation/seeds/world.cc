@@ -256,7 +256,11 @@ void World::poll_completions(HostId id) {
         return;
       }
     } while (count == completions.size());
-    if (queue->has_overrun()) referee_.complain("completions", "a completion queue overran");
+    if (queue->has_overrun()) {
+      const auto number = &queue - scene_.host(id).queues().data();
+      referee_.complain("completions", fmt::format("{}: completion queue {} of {} places overran", name(id),
+                                                   number, queue->capacity()));
+    }
   }
   for (const auto& traffic : traffic_) traffic->on_polled(id);
 }

@@ -79,6 +79,23 @@ TEST_F(AdversaryCompletionsTest, ShowsThemInPartsAndInOrder) {
   EXPECT_GT(in_parts, 20);
 }
 
+// A program that waits for ENOMEM goes on posting on an ERR queue pair, and each request has a completion.
+TEST_F(AdversaryCompletionsTest, HoldsBackNoMoreThanAQuarterOfTheRoom) {
+  behave({Behavior::kLateCompletion, Behavior::kCompletionsInParts});
+  const std::uint64_t more_than_a_quarter = queues[0]->capacity() / 4 + 1;
+  std::uint64_t held_back = 0;
+  for (std::uint64_t i = 0; i < kPlayRounds; ++i) {
+    complete(QpNumber{1}, false, 1);
+    publish();
+    if (!poll_ids(0).empty()) continue;
+    ++held_back;
+    for (std::uint64_t id = 2; id <= more_than_a_quarter; ++id) complete(QpNumber{1}, false, id);
+    publish();
+    EXPECT_EQ(poll_ids(0).size(), more_than_a_quarter);
+  }
+  EXPECT_GT(held_back, 0u);
+}
+
 TEST_F(AdversaryCompletionsTest, LetsQueuesChangePlacesAndKeepsTheOrderOfEach) {
   behave({Behavior::kQueuesOutOfOrder, Behavior::kCompletionsInParts, Behavior::kLateCompletion});
   using Queue = std::pair<std::uint32_t, bool>;

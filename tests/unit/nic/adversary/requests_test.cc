@@ -87,6 +87,24 @@ TEST_F(AdversaryTest, StallsOneQueuePairWhileAnotherGoesOn) {
   EXPECT_TRUE(was_overtaken);
 }
 
+// With nothing to send, or a full port, it is not told to send. Others' timers would never have a turn.
+TEST_F(AdversaryTest, IsDueOnceAfterAStallThoughItDoesNotSend) {
+  behave({Behavior::kSlowQueuePair});
+  int stalls = 0;
+  for (std::size_t run = 0; run < 20; ++run) {
+    connect();
+    for (std::uint64_t i = 0; i < kManyRequests; ++i) pair.a().post(write_to_b(0, 0), 0, kSmall, run);
+    pair.settle();
+    transport::Endpoint& endpoint = pair.a().qp(run).endpoint();
+    const transport::Time due = endpoint.next_timeout();
+    if (due == transport::kNever) continue;
+    ++stalls;
+    endpoint.on_timeout(due);
+    EXPECT_GT(endpoint.next_timeout(), due);
+  }
+  EXPECT_GT(stalls, 0);
+}
+
 // The time in which the peer has to acknowledge does not pass in a stall.
 TEST_F(AdversaryTest, UsesUpNoRetryInAStall) {
   behave({Behavior::kSlowQueuePair}, 100);

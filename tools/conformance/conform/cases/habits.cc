@@ -40,7 +40,7 @@ constexpr Habit kHabitsOfSeveral[] = {
     {"rc/nak/unknown", "the state is ERR", "NICs that end a connection at a NAK code that is none",
      "the rule of the case grants it"},
     {"*", "has-imm is 1, expected 0\n  came: cqe", "rdma_rxe and mlx5",
-     "Linux before 6.2, rxe_comp.c, make_send_cqe(); rdma-core, providers/mlx5/cq.c"},
+     "Linux before 6.2, rxe_comp.c, make_send_cqe(); rdma-core, providers/mlx5/cq.c", true},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct Habit {
   std::string_view message;  ///< a part of what the failure says
   std::string_view maker;    ///< whose it is
   std::string_view source;   ///< from where that is known
+  bool goes_on = false;      ///< what the script says afterwards can still be judged
 };
 
 std::span<const Habit> habits_of_rxe();

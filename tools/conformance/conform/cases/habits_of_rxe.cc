@@ -41,6 +41,7 @@ constexpr std::string_view kGapInResponses =
     "Linux before 6.2, rxe_comp.c, check_psn(): a gap in the responses is left to the ACK timeout";
 constexpr std::string_view kImpliedNak =
     "Linux before 6.2, rxe_comp.c, check_psn(): an RNR NAK after an unanswered READ only repeats the READ";
+constexpr std::string_view kNoSqe = "Linux 6.2, rxe_req.c: a failure ends the queue pair; SQE is not known";
 constexpr std::string_view kEachRnrNak =
     "transport/FACTS.md, decisions: each RNR NAK counts, and begins the wait again";
 constexpr std::string_view kBrokenMessages =
@@ -48,7 +49,7 @@ constexpr std::string_view kBrokenMessages =
 
 constexpr Habit kHabitsOfRxe[] = {
     // Events, and SQD.
-    {"*", "no event came", kRxe, kNoEvents},
+    {"*", "no event came", kRxe, kNoEvents, true},
     {"rc/sqd/*", "nothing expected it: event SQ_DRAINED", kRxe, kAlwaysTold},
     {"rc/sqd/during_rnr_wait", "no packet came", kRxe, kNotRepeated},
     {"rc/sqd/retransmits", "no packet came", kRxe, kNotRepeated},
@@ -60,12 +61,12 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/sqd/holds_back_without_credit", "> SEND_ONLY psn=202", kRxe, kNoCredits},
 
     // What is wrong here.
-    {"*", "status is LOC_QP_OP_ERR, expected LOC_PROT_ERR", kRxe, kNoKey},
+    {"*", "status is LOC_QP_OP_ERR, expected LOC_PROT_ERR", kRxe, kNoKey, true},
     {"uc/receive_too_small", "rcqe id=7 status=LOC_QP_OP_ERR", kRxe, kNoKey},
     {"rc/access/local_protection", "no completion of a send came", kRxe,
      "Linux before 5.18, rxe_recv.c, check_type_state(): answers that come after a failure are dropped"},
-    {"uc/read_is_no_operation", "the state is ERR", kRxe,
-     "Linux 6.2, rxe_req.c: a failure ends the queue pair; SQE is not known"},
+    {"uc/read_is_no_operation", "the state is ERR", kRxe, kNoSqe},
+    {"uc/sqe", "the state is ERR", kRxe, kNoSqe},
     {"rc/state/error_flushes_later_posts", "no completion of a receive came", kRxe,
      "rdma-core, providers/rxe/rxe.c, rxe_post_recv(): tells the kernel nothing"},
 
@@ -78,6 +79,8 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/length/bad_length_send_last_empty", "came: ACK psn=101", kRxe, kNoCheckOfLengths},
     {"rc/length/bad_length_*_2g", "came: NAK_REMOTE_ACCESS", kRxe, kNoCheckOfLengths},
     {"uc/wrong_lengths", "rcqe id=7 status=SUCCESS opcode=RECV len=1004", kRxe, kNoCheckOfLengths},
+    {"rc/send/write_imm_key_unknown", "status is REM_ACCESS_ERR", kRxe,
+     "Linux before 6.2, rxe_resp.c: a key that is refused ends the receive with the peer's status"},
     {"rc/send/write_imm_key_unknown_no_receive", "came: RNR_NAK", kRxe,
      "Linux before 6.2, rxe_resp.c: looks for a receive, and then for the key"},
     {"rc/window/invalidate_*", "> ACK psn=", kRxe,

@@ -57,6 +57,10 @@ std::string details(const CaseResult& result) {
   if (!result.habit_of.empty()) {
     text += fmt::format("\nhabit of: {} ({})", result.habit_of, result.habit_source);
   }
+  for (std::size_t i = 1; i < result.excused.size(); ++i) {
+    const scripts::Failure& other = result.excused[i];
+    text += fmt::format("\nalso at line {}: {}", other.line, other.message);
+  }
   if (!result.capture.empty()) text += "\npackets: " + result.capture;
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,24 @@ constexpr Verdict kVerdicts[] = {Verdict::kPass, Verdict::kFail, Verdict::kHabit
 
 using Seconds = std::chrono::duration<double>;
 
+nlohmann::json json_of_lines(std::span<const scripts::Failure> lines) {
+  auto all = nlohmann::json::array();
+  for (const scripts::Failure& line : lines) {
+    all.push_back({{"line", line.line}, {"statement", line.statement}, {"reason", line.message}});
+  }
+  return all;
+}
+
+std::vector<scripts::Failure> read_lines(const nlohmann::json& json) {
+  std::vector<scripts::Failure> lines;
+  for (const nlohmann::json& line : json) {
+    lines.push_back({.line = line.at("line").get<unsigned>(),
+                     .statement = line.at("statement").get<std::string>(),
+                     .message = line.at("reason").get<std::string>()});
+  }
+  return lines;
+}
+
 CaseResult read(const nlohmann::json& json, const Case& of, Verdict verdict) {
   CaseResult result;
   result.of = of;
@@ -23,11 +42,8 @@ CaseResult read(const nlohmann::json& json, const Case& of, Verdict verdict) {
   result.reason = json.at("reason").get<std::string>();
   result.habit_of = json.at("habit_of").get<std::string>();
   result.habit_source = json.at("habit_source").get<std::string>();
-  for (const nlohmann::json& line : json.at("not_judged")) {
-    result.not_judged.push_back({.line = line.at("line").get<unsigned>(),
-                                 .statement = line.at("statement").get<std::string>(),
-                                 .message = line.at("reason").get<std::string>()});
-  }
+  result.not_judged = read_lines(json.at("not_judged"));
+  result.excused = read_lines(json.at("excused"));
   result.ladder = json.at("ladder").get<std::vector<std::string>>();
   result.took = std::chrono::duration_cast<std::chrono::nanoseconds>(
       Seconds(std::clamp(json.at("seconds").get<double>(), 0.0, 1e6)));
@@ -38,10 +54,6 @@ CaseResult read(const nlohmann::json& json, const Case& of, Verdict verdict) {
 }  // namespace
 
 nlohmann::json json_of(const CaseResult& result) {
-  auto not_judged = nlohmann::json::array();
-  for (const scripts::Failure& line : result.not_judged) {
-    not_judged.push_back({{"line", line.line}, {"statement", line.statement}, {"reason", line.message}});
-  }
   return {{"name", result.of.name},
           {"verdict", name_of(result.verdict)},
           {"rule", result.of.rule()},
@@ -51,7 +63,8 @@ nlohmann::json json_of(const CaseResult& result) {
           {"reason", result.reason},
           {"habit_of", result.habit_of},
           {"habit_source", result.habit_source},
-          {"not_judged", std::move(not_judged)},
+          {"not_judged", json_of_lines(result.not_judged)},
+          {"excused", json_of_lines(result.excused)},
           {"ladder", result.verdict == Verdict::kPass ? std::vector<std::string>() : result.ladder},
           {"seconds", Seconds(result.took).count()},
           {"capture", result.capture}};

@@ -23,13 +23,35 @@ std::size_t expectations_of(const scripts::Script& script) {
       std::count_if(script.statements.begin(), script.statements.end(), is_expectation));
 }
 
+void tell_habit(CaseResult& result, const scripts::Failure& failure, const Habit& habit) {
+  result.verdict = Verdict::kHabit;
+  result.line = failure.line;
+  result.statement = failure.statement;
+  result.reason = failure.message;
+  result.habit_of = habit.maker;
+  result.habit_source = habit.source;
+}
+
 }  // namespace
+
+scripts::Excuse excuse_for(const Case& played) {
+  return [name = played.name](const scripts::Failure& failure) {
+    const Habit* const habit = find_habit(name, failure.message);
+    return habit != nullptr && habit->goes_on;
+  };
+}
 
 CaseResult judge(const Case& played, const scripts::Script& script, scripts::Outcome outcome) {
   CaseResult result;
   result.of = played;
   result.not_judged = std::move(outcome.not_judged);
+  result.excused = std::move(outcome.excused);
   result.ladder = std::move(outcome.ladder);
+  if (!outcome.failure && !result.excused.empty()) {
+    const scripts::Failure& first = result.excused.front();
+    tell_habit(result, first, *find_habit(played.name, first.message));
+    return result;
+  }
   if (!outcome.failure) {
     const std::size_t count = expectations_of(script);
     if (!result.not_judged.empty() && result.not_judged.size() == count) {
@@ -44,12 +66,9 @@ CaseResult judge(const Case& played, const scripts::Script& script, scripts::Out
   result.statement = failure.statement;
   result.reason = failure.message;
   if (failure.kind != Trouble::Kind::kFailure) return result;
-  const Habit* const habit = find_habit(played.name, failure.message);
-  result.verdict = habit == nullptr ? Verdict::kFail : Verdict::kHabit;
-  if (habit != nullptr) {
-    result.habit_of = habit->maker;
-    result.habit_source = habit->source;
-  }
+  result.verdict = Verdict::kFail;
+  if (const Habit* const habit = find_habit(played.name, failure.message))
+    tell_habit(result, failure, *habit);
   return result;
 }
 

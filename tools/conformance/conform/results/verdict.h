@@ -44,12 +44,16 @@ struct CaseResult {
   std::string habit_of;      ///< whose habit it is
   std::string habit_source;  ///< from where that is known
   std::vector<scripts::Failure> not_judged;  ///< lines that say what no agent can tell
+  std::vector<scripts::Failure> excused;     ///< lines at which a habit was seen, and the case went on
   std::vector<std::string> ladder;
   std::chrono::nanoseconds took{0};
   std::string capture;  ///< the file with the packets of a case that failed; empty: none
 };
 
-/// From the outcome of playing it.
+/// Excuses what known NICs do and what leaves the rest of a case to be judged.
+scripts::Excuse excuse_for(const Case& played);
+
+/// From the outcome of playing it with excuse_for().
 CaseResult judge(const Case& played, const scripts::Script& script, scripts::Outcome outcome);
 
 }  // namespace urnic::conform

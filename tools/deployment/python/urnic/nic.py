@@ -39,6 +39,7 @@ class Nic:
     cc: Optional[str] = None
     recovery: Optional[str] = None
     like: Optional[str] = None
+    chaos: Optional[str] = None
     seed: Optional[int] = None
     sanitize: Union[bool, str] = False
     explain: bool = False

@@ -30,11 +30,12 @@ function verdictOf(result) {
 function factsOf(result) {
   const place = result.line ? `line ${result.line}: ${result.statement}` : result.statement;
   const habit = result.habit_of && `${result.habit_of} (${result.habit_source})`;
-  const notJudged = result.not_judged.map((line) => `line ${line.line}: ${line.reason}`).join("\n");
+  const textOf = (lines) => lines.map((line) => `line ${line.line}: ${line.reason}`).join("\n");
   const list = element("dl", {className: "facts"});
   for (const [name, text] of [
            ["where", place], ["what", result.reason], ["rule", result.rule], ["source", result.source],
-           ["habit of", habit], ["not judged", notJudged], ["packets", result.capture]]) {
+           ["habit of", habit], ["also", textOf(result.excused.slice(1))],
+           ["not judged", textOf(result.not_judged)], ["packets", result.capture]]) {
     if (text) list.append(element("dt", {}, name), element("dd", {}, text));
   }
   return list;
