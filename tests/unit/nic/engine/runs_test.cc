@@ -44,21 +44,31 @@ void fill(Host& host, unsigned seed) {
   }
 }
 
-/// Frames as a wire carries them; their ICRCs, which a link leaves out, apart.
+/// Without its ICRC, which a link leaves out, and its RETH's address, which is where the process has memory.
+void keep_what_is_alike(Bytes& frame) {
+  const auto parsed = transport::wire::parse_frame(frame);
+  if (!parsed) return;
+  const auto ib_at = static_cast<std::size_t>(parsed.value().ib.data() - frame.data());
+  const auto& opcode = transport::wire::info(Opcode{std::to_integer<std::uint8_t>(frame[ib_at])});
+  if (has(opcode.headers, transport::wire::Headers::kReth)) {
+    const auto reth_at = static_cast<std::ptrdiff_t>(ib_at + transport::wire::Bth::kBytes);
+    std::fill_n(frame.begin() + reth_at, sizeof(std::uint64_t), std::byte{0});
+  }
+  frame.resize(frame.size() - kBytesOfIcrc);
+}
+
+/// Frames as a wire carries them.
 std::vector<Bytes> on_wire(const std::vector<Bytes>& frames, PathMtu mtu) {
   std::vector<Bytes> cut;
   for (const Bytes& frame : frames) {
-    const bool is_run = frame.size() > bytes(mtu) + 100;
-    if (is_run) {
-      const RunFrames run(frame, mtu);
+    const RunFrames run(frame, mtu);
+    if (run.count() > 1) {
       for (std::uint32_t i = 0; i < run.count(); ++i) run.write(i, cut.emplace_back());
     } else {
       cut.push_back(frame);
     }
   }
-  for (Bytes& frame : cut) {
-    if (transport::wire::parse_frame(frame)) frame.resize(frame.size() - kBytesOfIcrc);
-  }
+  for (Bytes& frame : cut) keep_what_is_alike(frame);
   return cut;
 }
 
