@@ -84,8 +84,11 @@ bool Requester::may_ask(const SendWqe& wqe) const {
   return !is_read || window_.read_psns_in_flight() + psns <= config_.window_packets;
 }
 
+// An ACK costs both NICs a turn on a processor, which their programs may need. A congestion controller learns
+// from each.
 std::uint32_t Requester::packets_between_ack_requests() const {
-  return std::max(window_packets_ / 4, 1u);
+  const std::uint32_t parts_of_window = pacer_.is_active() ? 4 : 2;
+  return std::max(window_packets_ / parts_of_window, 1u);
 }
 
 // How many packets of the message may leave as one, `most` at most: as many as would leave one after the
