@@ -132,7 +132,8 @@ class Endpoint {
   virtual WrittenPacket poll_transmit(std::span<std::byte> out, Time now) = 0;
 
   /// The same, but several packets, `most` at most, that would leave one after the other may be written as a
-  /// run. `out` has the same room, or more: it limits how many. No CRC is worked out for a run.
+  /// run. `out` has the same room, or more: it limits how many. No CRC is worked out for a run. A link that
+  /// takes runs is memory of one host, so that fewer ACKs are requested.
   virtual WrittenPacket poll_run(std::span<std::byte> out, std::uint32_t /*most*/, Time now) {
     return poll_transmit(out, now);
   }

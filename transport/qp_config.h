@@ -65,8 +65,9 @@ struct QpConfig {
   /// How long the ACK of a WRITE may wait for an answer of our program's to begin; see
   /// transport/rc/pending_ack.h.
   Duration ack_delay{0};
-  /// The most packets in flight: SENDs and WRITEs, which peers acknowledge at least every half of it, because
-  /// we ask them to (every quarter, with a congestion controller); and responses to READs, which we request in pieces of half of it.
+  /// The most packets in flight: SENDs and WRITEs, which peers acknowledge at least every quarter of it,
+  /// because we ask them to (every half on a link that takes runs, Endpoint::poll_run()); and responses to
+  /// READs, which we request in pieces of half of it.
   std::uint32_t window_packets = 128;
   /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is
   /// dead or stopped, or that is reached through a full queue, then gets one packet at a time. Its answer,

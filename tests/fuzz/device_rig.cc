@@ -273,7 +273,7 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
   if (packet.size() < kBthBytes || !is_possible(frame.size(), run_mtu)) return;
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
-  path.encapsulate(frame, {.size = packet.size()},
+  path.encapsulate(frame, {.size = static_cast<std::uint32_t>(packet.size())},
                    to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
   wire_->put(frame, run_mtu);
 }

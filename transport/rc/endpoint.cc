@@ -128,7 +128,7 @@ WrittenPacket RcEndpoint::poll_run(std::span<std::byte> out, std::uint32_t most,
   return poll(out, is_usual ? std::min(most, static_cast<std::uint32_t>(fit)) : 1, now);
 }
 
-/// A packet, or with `most` above 1 a run of so many at most.
+/// A packet, or with `most` above 1 a run of so many at most; `most` is 0 where the link takes no runs.
 WrittenPacket RcEndpoint::poll(std::span<std::byte> out, std::uint32_t most, Time now) {
   if (state() == QpState::kError) {
     flush();

@@ -59,7 +59,7 @@ class RcEndpoint final : public Endpoint {
   Time next_timeout() const override;
   Time acknowledge_by() const override { return can_send(state()) ? retry_.overdue_at() : kNever; }
   void restart_ack_timer(Time now) override { retry_.restart(now); }
-  WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override { return poll(out, 1, now); }
+  WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override { return poll(out, 0, now); }
   WrittenPacket poll_run(std::span<std::byte> out, std::uint32_t most, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
   void flush_delayed_ack() override { responder_.flush_delayed_ack(); }

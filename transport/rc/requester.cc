@@ -48,7 +48,7 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, std::uint32_t m
   retry_.on_sent(now);
   if (is_paced) [[unlikely]] {
     pacer_.on_sent({.psn = psn,
-                    .bytes = static_cast<std::uint32_t>(packet.size),
+                    .bytes = packet.size,
                     .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
                     .is_repetition = is_repetition},
                    now);
@@ -84,10 +84,10 @@ bool Requester::may_ask(const SendWqe& wqe) const {
   return !is_read || window_.read_psns_in_flight() + psns <= config_.window_packets;
 }
 
-// An ACK costs both NICs a turn on a processor, which their programs may need. A congestion controller learns
-// from each.
-std::uint32_t Requester::packets_between_ack_requests() const {
-  const std::uint32_t parts_of_window = pacer_.is_active() ? 4 : 2;
+// On a network an ACK takes so long that a window needs several, and a congestion controller learns from each.
+// A link that takes runs is memory: the ACK is there at once, but costs both NICs a turn on a processor.
+std::uint32_t Requester::packets_between_ack_requests(bool takes_runs) const {
+  const std::uint32_t parts_of_window = takes_runs && !pacer_.is_active() ? 2 : 4;
   return std::max(window_packets_ / parts_of_window, 1u);
 }
 
@@ -100,7 +100,7 @@ std::uint32_t Requester::run_length(const SendWqe& wqe, std::uint32_t most) cons
   const std::uint32_t left = std::min({most, wqe.packet_count - window_.current_packet(),
                                        window_packets_ - window_.packets_in_flight(), window_.reach()});
   if (!window_.has_psn_space(left)) return 1;
-  const std::uint32_t between = packets_between_ack_requests();
+  const std::uint32_t between = packets_between_ack_requests(true);
   return std::min(left, std::max(between, packets_since_ack_request_ + 1) - packets_since_ack_request_);
 }
 
@@ -121,7 +121,7 @@ WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> o
     case SendOperation::kSendWithInvalidate:
     case SendOperation::kWrite:
     case SendOperation::kWriteWithImmediate:
-      return emit_data(wqe, out, run_length(wqe, most), now);
+      return emit_data(wqe, out, most, now);
     case SendOperation::kLocalInvalidate:
     case SendOperation::kBindWindow:
       break;
@@ -177,14 +177,15 @@ WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> ou
 WrittenPacket Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
   if (wqe.length != kAtomicBytes) return fail_head({.status = CompletionStatus::kLocalLengthError});
   const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
-  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  const std::uint32_t header_size = wire::header_bytes(packet.bth.opcode);
   const DmaStatus status = read(wqe, 0, out.subspan(header_size, kAtomicBytes), nullptr);
   if (status != DmaStatus::kOk) return fail_memory(status);
   return {.size = wire::emit_headers(packet, out) + kAtomicBytes};
 }
 
-WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t packets,
+WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most,
                                    Time now) {
+  const std::uint32_t packets = run_length(wqe, most);
   const std::uint32_t packet_index = window_.current_packet();
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
   const std::uint32_t size = std::min(wqe.length - offset, packets * bytes(config_.path_mtu));
@@ -194,7 +195,7 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
 
   const std::uint8_t padding = wire::pad_bytes(size);
-  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  const std::uint32_t header_size = wire::header_bytes(packet.bth.opcode);
   wire::TailCrc tail;
   const DmaStatus status = read(wqe, offset, out.subspan(header_size, size), packets == 1 ? &tail : nullptr);
   if (status != DmaStatus::kOk) {
@@ -208,9 +209,8 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
       retry_.is_probing() && window_.psns_in_flight() + 1 >= config_.window_after_timeout;
   packets_since_ack_request_ += packets;
   const bool ask = is_last || is_last_of_probe ||
-                   packets_since_ack_request_ >= packets_between_ack_requests() ||
-                   (pacer_.is_active() &&
-                    pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now));
+                   packets_since_ack_request_ >= packets_between_ack_requests(most > 0) ||
+                   (pacer_.is_active() && pacer_.holds_behind(header_size + size + padding, now));
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;
@@ -218,7 +218,7 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   packet.bth.ack_request = ask;
   packet.immediate = wqe.request.immediate;
   packet.invalidate_rkey = wqe.request.invalidate_rkey;
-  return {.size = wire::emit_headers(packet, out) + size + padding, .tail = tail, .packets = packets};
+  return {.size = wire::emit_headers(packet, out) + size + padding, .packets = packets, .tail = tail};
 }
 
 // Copies the message's bytes from `offset` on into `to`.

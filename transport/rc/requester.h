@@ -38,7 +38,8 @@ class Requester {
   /// While it drains no new work request is begun (state SQD).
   void drain(bool draining) { is_draining_ = draining; }
 
-  /// As Endpoint::poll_run(): a single packet where `most` is 1. `out` has room for `most`.
+  /// As Endpoint::poll_run(): a single packet where `most` is 1, and where it is 0, since the link takes no
+  /// runs. `out` has room for `most`.
   WrittenPacket poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now);
 
   /// Whether a SEND or WRITE has begun to leave, and not ended.
@@ -58,7 +59,7 @@ class Requester {
   WrittenPacket wait(Time now);
   bool may_send(const SendWqe& wqe) const;
   bool may_ask(const SendWqe& wqe) const;
-  std::uint32_t packets_between_ack_requests() const;
+  std::uint32_t packets_between_ack_requests(bool takes_runs) const;
   std::uint32_t run_length(const SendWqe& wqe, std::uint32_t most) const;
   WrittenPacket fail_head(const SendOutcome& failure);
   WrittenPacket fail_memory(DmaStatus status);
@@ -68,7 +69,7 @@ class Requester {
   WrittenPacket emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
   WrittenPacket emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
   WrittenPacket emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
-  WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t packets, Time now);
+  WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most, Time now);
   DmaStatus read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail);
 
   const QpDependencies& deps_;

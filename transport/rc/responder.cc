@@ -355,7 +355,7 @@ void Responder::flush() {
 
 WrittenPacket Responder::poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now) {
   while (resources_.has_pending()) {
-    const ResponderResources::Part part = resources_.next(most);
+    const ResponderResources::Part part = resources_.next(std::max(most, 1u));
     const bool is_data = part.kind == ResponseKind::kReadData;
     if (is_data && pacer_.is_active() && pacer_.holds(now)) return emit_acknowledge_before(part, out);
     if (const WrittenPacket packet = emit_response(part, out, now); packet.size > 0) return packet;
@@ -430,11 +430,11 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
       .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
-  const std::size_t size = wire::emit_headers(packet, out) + part.size + padding;
+  const std::uint32_t size = wire::emit_headers(packet, out) + part.size + padding;
   if (part.kind == ResponseKind::kReadData && pacer_.is_active()) [[unlikely]] {
-    pacer_.on_sent({.psn = part.psn, .bytes = static_cast<std::uint32_t>(size)}, now);
+    pacer_.on_sent({.psn = part.psn, .bytes = size}, now);
   }
-  return {.size = size, .tail = tail, .packets = part.packets};
+  return {.size = size, .packets = part.packets, .tail = tail};
 }
 
 // A response that is sent again carries today's MSN (as rdma_rxe does it: capture vs_loss_both, frames 51 and
@@ -476,7 +476,7 @@ WrittenPacket Responder::emit_selective_nak(std::span<std::byte> out) {
                               .destination_qp = config_.remote_qp,
                               .psn = expected_psn_},
                       .aeth = {.syndrome = nak_syndrome(Nak::kPsnSequenceError), .msn = msn_}};
-  const std::size_t header_size = wire::emit_headers(packet, out);
+  const std::uint32_t header_size = wire::emit_headers(packet, out);
   reorder_->held().write(out.subspan(header_size).first<HeldPsns::kBitmapBytes>());
   return {.size = header_size + HeldPsns::kBitmapBytes};
 }

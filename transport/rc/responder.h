@@ -46,7 +46,8 @@ class Responder {
   /// As Endpoint::on_run().
   bool on_run(const wire::Run& run, Time now);
 
-  /// As Endpoint::poll_run(), for responses: a single packet where `most` is 1. `out` has room for `most`.
+  /// As Endpoint::poll_run(), for responses: a single packet where `most` is 0 or 1. `out` has room for
+  /// `most`.
   WrittenPacket poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now);
   /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the
   /// message.

@@ -229,10 +229,10 @@ TEST_F(RcRun, EndsWithAPacketThatAsksForAnAcknowledgement) {
   config_.window_packets = 16;
   connect();
   post_quietly(write_wr(1, 20 * kMtu));
-  for (const std::uint32_t first : {200u, 204u, 208u, 212u}) {
+  for (const std::uint32_t first : {200u, 208u}) {
     const QpPacket run = poll_run(16);
     EXPECT_EQ(run.psn, Psn(first));
-    EXPECT_EQ(packets_, 4u);
+    EXPECT_EQ(packets_, 8u) << "half of the window";
     EXPECT_TRUE(run.ack_request);
   }
   EXPECT_EQ(poll_run(16), QpPacket()) << "the window is closed";

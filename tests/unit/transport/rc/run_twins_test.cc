@@ -29,6 +29,7 @@ class Twin : public RcTest {
   using RcTest::dma_;
   using RcTest::endpoint_;
   using RcTest::events_;
+  using RcTest::link_takes_runs_;
   using RcTest::local_memory;
   using RcTest::now_;
   using RcTest::poll_bytes;
@@ -120,6 +121,7 @@ INSTANTIATE_TEST_SUITE_P(, RcRunTwins, testing::Values(Recovery::kGoBackN, Recov
 void RcRunTwins::begin() {
   in_runs_ = std::make_unique<Twin>();
   single_ = std::make_unique<Twin>();
+  single_->link_takes_runs_ = true;
   const Psn receive_psn(0xffffff - draw(40));
   const Psn send_psn(0xffffff - draw(40));
   const std::uint32_t window = 1 + draw(40);
