@@ -84,7 +84,7 @@ bool Requester::may_ask(const SendWqe& wqe) const {
   return !is_read || window_.read_psns_in_flight() + psns <= config_.window_packets;
 }
 
-// On a network an ACK takes so long that a window needs several, and a congestion controller learns from each.
+// On a network an ACK takes so long that a window needs several. A congestion controller learns from each.
 // A link that takes runs is memory: the ACK is there at once, but costs both NICs a turn on a processor.
 std::uint32_t Requester::packets_between_ack_requests(bool takes_runs) const {
   const std::uint32_t parts_of_window = takes_runs && !pacer_.is_active() ? 2 : 4;
