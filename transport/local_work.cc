@@ -6,13 +6,13 @@
 
 namespace urnic::transport {
 
-CompletionStatus do_local_work(Dma& dma, const MemoryUser& user, const SendRequest& request) {
+CompletionStatus do_local_work(Dma& dma, const MemoryUser& user, const QueuedRequest& request) {
   assert(is_local(request.operation));
   if (request.operation == SendOperation::kBindWindow) {
-    const DmaStatus status = dma.bind_window(user, request.binding);
+    const DmaStatus status = dma.bind_window(user, request.binding());
     return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kMemoryWindowBindError;
   }
-  const DmaStatus status = dma.invalidate(user, request.invalidate_rkey);
+  const DmaStatus status = dma.invalidate(user, request.invalidate_rkey());
   return status == DmaStatus::kOk ? CompletionStatus::kSuccess : CompletionStatus::kLocalQpOperationError;
 }
 

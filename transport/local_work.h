@@ -5,7 +5,7 @@
 
 #include "transport/completion.h"
 #include "transport/dma.h"
-#include "transport/work_request.h"
+#include "transport/queued_request.h"
 
 namespace urnic::transport {
 
@@ -13,6 +13,6 @@ namespace urnic::transport {
 /// with. Only for operations that is_local(). The caller keeps the order: everything posted before it is
 /// done, and nothing posted after it has begun. So a window is open when the next SEND tells the peer its
 /// key, and nothing of ours uses a key that is taken back.
-CompletionStatus do_local_work(Dma& dma, const MemoryUser& user, const SendRequest& request);
+CompletionStatus do_local_work(Dma& dma, const MemoryUser& user, const QueuedRequest& request);
 
 }  // namespace urnic::transport

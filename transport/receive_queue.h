@@ -15,9 +15,6 @@
 
 namespace urnic::transport {
 
-/// The most scatter/gather elements of one work request, on either queue.
-inline constexpr std::uint32_t kMaxSges = 32;
-
 /// A receive work request taken from the ring by a responder, to be filled and completed.
 struct ReceiveWqe {
   std::uint64_t wr_id = 0;

@@ -24,9 +24,9 @@ SendQueue::SendQueue(Limits limits, QueueMemory* memory)
 void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, std::uint32_t length) {
   assert(!is_full() && sges.size() <= limits_.sges);
   SendWqe& wqe = at(prepared_);
-  wqe.request = request;
+  wqe.request = QueuedRequest(request);
   wqe.length = length;
-  wqe.sge_count = static_cast<std::uint16_t>(sges.size());
+  wqe.sge_count = sges.size() & 0xff;
   wqe.is_inline = false;
   wqe.keep_was_tried = false;
   std::copy(sges.begin(), sges.end(), &sges_[std::size_t{prepared_ & mask_} * limits_.sges]);
@@ -36,7 +36,7 @@ void SendQueue::prepare(const SendRequest& request, std::span<const Sge> sges, s
 std::span<std::byte> SendQueue::prepare_inline(const SendRequest& request, std::uint32_t length) {
   assert(!is_full() && length <= limits_.inline_bytes);
   SendWqe& wqe = at(prepared_);
-  wqe.request = request;
+  wqe.request = QueuedRequest(request);
   wqe.length = length;
   wqe.sge_count = 0;
   wqe.is_inline = true;

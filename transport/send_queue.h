@@ -10,23 +10,27 @@
 #include <span>
 
 #include "transport/queue_memory.h"
+#include "transport/queued_request.h"
 #include "transport/types.h"
 #include "transport/work_request.h"
 
 namespace urnic::transport {
 
-/// A send work request in the ring, with what the requester notes about it.
+/// A send work request in the ring, with what the requester notes about it: a cache line.
 struct SendWqe {
-  SendRequest request;
+  QueuedRequest request;
   std::uint32_t length = 0;  ///< bytes of the message
-  std::uint16_t sge_count = 0;
-  bool is_inline = false;          ///< its bytes are in the ring: posted inline, or kept
-  bool keep_was_tried = false;     ///< and without is_inline it failed: they could not be read
-  Psn first_psn;                   ///< valid once the requester has begun with it
-  std::uint32_t packet_count = 0;  ///< PSNs it takes; for READ one for each response
-  /// The MSN that the peer will have reached when it has done this, 24 bits.
-  std::uint32_t message_number = 0;
+  Psn first_psn;             ///< valid once the requester has begun with it, as what follows
+  /// PSNs it takes; for READ one for each response.
+  std::uint32_t packet_count : 24 = 0;
+  bool is_inline : 1 = false;       ///< its bytes are in the ring: posted inline, or kept
+  bool keep_was_tried : 1 = false;  ///< and without is_inline it failed: they could not be read
+  /// The MSN that the peer will have reached when it has done this.
+  std::uint32_t message_number : 24 = 0;
+  std::uint32_t sge_count : 8 = 0;
 };
+static_assert(sizeof(SendWqe) == 64 && kMaxSges < 256);
+static_assert(kMaxMessageBytes / bytes(PathMtu::k256) <= Psn::kMask);
 
 /// A ring with one producer (the thread that posts, under the queue pair's send lock) and one consumer (the
 /// endpoint, under the engine lock). Positions are free-running 32-bit numbers: the ring holds [head(),
@@ -66,8 +70,8 @@ class SendQueue {
   /// The same with inline data: returns `length` bytes for the caller to fill before publish().
   std::span<std::byte> prepare_inline(const SendRequest& request, std::uint32_t length);
 
-  /// The one that was prepared last, and not published.
-  SendRequest& newest() { return at(prepared_ - 1).request; }
+  /// The one that was prepared last, and not published, shall have a completion.
+  void signal_newest() { at(prepared_ - 1).request.signaled = true; }
 
   /// Hands everything prepared to the consumer.
   void publish() { tail_.store(prepared_, std::memory_order_release); }

@@ -39,7 +39,7 @@ WrittenPacket UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size
   packet.bth.solicited = current().request.solicited && may_be_solicited;
   packet.bth.pad_count = padding;
   packet.bth.psn = next_psn_;
-  packet.immediate = current().request.immediate;
+  packet.immediate = current().request.immediate();
   wire::emit_headers(packet, out);
 
   next_psn_ = next_psn_ + 1;

@@ -18,6 +18,9 @@ struct Sge {
   Lkey lkey{};
 };
 
+/// The most scatter/gather elements of one work request, on either queue.
+inline constexpr std::uint32_t kMaxSges = 32;
+
 /// The order counts: first those whose packets carry a payload (data_opcode.h), last those without a packet
 /// (is_local()).
 enum class SendOperation : std::uint8_t {

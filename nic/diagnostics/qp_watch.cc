@@ -173,7 +173,7 @@ void QpWatch::on_failed(const Completion& completion, bool is_receive) {
   failure.completion = completion;
   // It is the oldest, and still there.
   if (const transport::SendWqe* const wqe = is_receive ? nullptr : qp_.oldest_send()) {
-    failure.request = wqe->request;
+    failure.request = wqe->request.as_posted();
     failure.request_length = wqe->length;
   }
   log_.add(failure);

@@ -143,7 +143,7 @@ transport::QpDependencies QueuePair::dependencies(transport::Dma& dma, transport
 bool QueuePair::has_send_to(transport::AddressHandleId address) const {
   if (is_connected(attributes_.type)) return false;
   for (std::uint32_t i = send_queue_.head(); i != send_queue_.tail(); ++i) {
-    if (send_queue_.at(i).request.destination.address == address) return true;
+    if (send_queue_.at(i).request.destination().address == address) return true;
   }
   return false;
 }

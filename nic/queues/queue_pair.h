@@ -140,7 +140,7 @@ class QueuePair {
    private:
     PostStatus take(const transport::SendRequest& request, std::span<const transport::Sge> sges);
     PostStatus take_inline(const transport::SendRequest& request, std::span<const transport::Sge> sges);
-    void note_posted(std::uint64_t bytes);
+    void note_posted(const transport::SendRequest& request, std::uint64_t bytes);
 
     QueuePair& qp_;
     std::unique_lock<std::mutex> lock_;

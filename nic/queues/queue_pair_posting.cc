@@ -96,7 +96,7 @@ PostStatus QueuePair::SendBatch::take(const SendRequest& request, std::span<cons
   if (length > transport::kMaxMessageBytes) return PostStatus::kTooLong;
 
   qp_.send_queue_.prepare(request, sges, static_cast<std::uint32_t>(length));
-  note_posted(length);
+  note_posted(request, length);
   return PostStatus::kPosted;
 }
 
@@ -109,7 +109,7 @@ PostStatus QueuePair::SendBatch::take_inline(const SendRequest& request, std::sp
   if (length > qp_.send_queue_.limits().inline_bytes) return PostStatus::kTooLong;
 
   std::byte* to = qp_.send_queue_.prepare_inline(request, static_cast<std::uint32_t>(length)).data();
-  note_posted(length);
+  note_posted(request, length);
   for (const Sge& sge : sges) {
     if (sge.length == 0) continue;  // its address need not be one
     std::memcpy(to, reinterpret_cast<const void*>(sge.address), sge.length);
@@ -118,12 +118,14 @@ PostStatus QueuePair::SendBatch::take_inline(const SendRequest& request, std::sp
   return PostStatus::kPosted;
 }
 
-void QueuePair::SendBatch::note_posted(std::uint64_t bytes) {
-  if (qp_.attributes_.all_signaled) qp_.send_queue_.newest().signaled = true;
+void QueuePair::SendBatch::note_posted(const SendRequest& request, std::uint64_t bytes) {
+  if (qp_.attributes_.all_signaled) qp_.send_queue_.signal_newest();
   ++posted_;
   bytes_ += bytes;
   if (PostObserver* const observer = qp_.engine_.post_observer()) [[unlikely]] {
-    observer->on_posted(qp_.number_, qp_.send_queue_.newest(), bytes);
+    SendRequest posted = request;
+    posted.signaled |= qp_.attributes_.all_signaled;
+    observer->on_posted(qp_.number_, posted, bytes);
   }
 }
 

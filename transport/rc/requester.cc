@@ -153,7 +153,7 @@ WrittenPacket Requester::emit_read_request(const SendWqe& wqe, std::span<std::by
 }
 
 WrittenPacket Requester::emit_flush(const SendWqe& wqe, std::span<std::byte> out) const {
-  const Flush& flush = wqe.request.flush;
+  const Flush flush = wqe.request.flush();
   wire::Packet packet = packet_for(wqe, Opcode::kRcFlush);
   packet.reth.length = flush.length;
   packet.feth = {
@@ -169,8 +169,8 @@ WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> ou
   wire::Packet packet = packet_for(wqe, is_swap ? Opcode::kRcCompareSwap : Opcode::kRcFetchAdd);
   packet.atomic = {.address = wqe.request.remote_address,
                    .rkey = wqe.request.rkey,
-                   .swap_or_add = wqe.request.swap_or_add,
-                   .compare = wqe.request.compare};
+                   .swap_or_add = wqe.request.swap_or_add(),
+                   .compare = wqe.request.compare()};
   return {.size = wire::emit_headers(packet, out)};
 }
 
@@ -216,8 +216,8 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;
   packet.bth.pad_count = padding;
   packet.bth.ack_request = ask;
-  packet.immediate = wqe.request.immediate;
-  packet.invalidate_rkey = wqe.request.invalidate_rkey;
+  packet.immediate = wqe.request.immediate();
+  packet.invalidate_rkey = wqe.request.invalidate_rkey();
   return {.size = wire::emit_headers(packet, out) + size + padding, .packets = packets, .tail = tail};
 }
 

@@ -48,13 +48,13 @@ SendWqe& SendWindow::begin_current() {
   SendWqe& wqe = queue_.at(cursor_);
   if (cursor_ == assigned_) {
     wqe.first_psn = next_psn_;
-    wqe.packet_count = packet_count(wqe);
+    wqe.packet_count = packet_count(wqe) & Psn::kMask;
     // The peer counts each READ request (fact 20).
     const bool is_read = has_response(wqe.request.operation);
     const std::uint32_t messages =
-        is_read ? pieces_before(wqe, wqe.packet_count) : std::min(wqe.packet_count, 1u);
+        is_read ? pieces_before(wqe, wqe.packet_count) : std::min<std::uint32_t>(wqe.packet_count, 1);
     next_message_ = (next_message_ + messages) & Psn::kMask;
-    wqe.message_number = next_message_;
+    wqe.message_number = next_message_ & Psn::kMask;
     next_psn_ = next_psn_ + wqe.packet_count;
     ++assigned_;
   }
