@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -34,12 +33,12 @@ class QueueMemory {
 template <typename Element>
 class QueueArray {
  public:
-  static_assert(std::is_trivially_destructible_v<Element>);
+  static_assert(std::is_trivially_copyable_v<Element>);
   static constexpr std::size_t kAlignment = std::max<std::size_t>(64, alignof(Element));
 
-  /// `count` elements with their initial values (bytes have none, so that memory which is not used is not
-  /// touched), in memory from `provider`, or from the heap if that is null.
-  /// Throws std::bad_alloc.
+  /// `count` elements, in memory from `provider`, or from the heap if that is null. They have no value before
+  /// one is assigned: none is touched here, so that a queue pair that is idle, or never full, takes little
+  /// memory. Throws std::bad_alloc.
   QueueArray(std::size_t count, QueueKind kind, QueueMemory* provider) : provider_(provider), kind_(kind) {
     // Whole units, so that a provider that gives one piece after the other need not align anything.
     const std::size_t bytes = (count * sizeof(Element) + kAlignment - 1) / kAlignment * kAlignment;
@@ -49,7 +48,6 @@ class QueueArray {
       memory = ::operator new (bytes, std::align_val_t{kAlignment});
     }
     elements_ = static_cast<Element*>(memory);
-    std::uninitialized_default_construct_n(elements_, count);
   }
   ~QueueArray() {
     if (provider_ != nullptr) {
