@@ -18,7 +18,6 @@ constexpr NotImitated kNotImitated[] = {
     {"virtual-lanes", "max_vl_num, which ConnectX leaves at 0"},
     {"members-of-all-groups", "max_total_mcast_qp_attach, since urnic counts members of groups"},
     {"counters-and-files", "the names of counters, hw_counters/ and board_id of each driver"},
-    {"silence-after-deregistration", "ConnectX answers nothing for 1 to 2.2 ms, then refuses"},
     {"congestion-notifications", "how often each NIC sends them, and which it counts"},
     {"migration-bit", "MigReq of E810 in each packet"},
     {"data-in-completions", "mlx5 may copy short messages out of the completion when it is polled"},
