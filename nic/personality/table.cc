@@ -11,7 +11,8 @@ constexpr std::array<std::string_view, kColumnCount> kColumnNames = {"default", 
                                                                      "e810",    "rxe",       "strict"};
 
 constexpr NotImitated kNotImitated[] = {
-    {"identity", "names, vendor_id, vendor_part_id and fw_ver stay urnic's: UCX and NCCL would open mlx5dv"},
+    {"identity",
+     "names stay urnic's; vendor_id, vendor_part_id, fw_ver and board_id do unless --like says NAME,identity"},
     {"capability-flags", "device_cap_flags, and the operations that can use on-demand paging"},
     {"clock", "the rate of hca_core_clock"},
     {"moving-gids", "a ConnectX may have an address at another index after its link was down"},
