@@ -22,26 +22,26 @@ using transport::CompletionStatus;
 using transport::Rkey;
 using transport::Time;
 
-constexpr Rkey kFirst{0x100};
-constexpr Rkey kSecond{0x200};
+constexpr Rkey kFirstKey{0x100};
+constexpr Rkey kSecondKey{0x200};
 
 TEST(DeregisteredKeys, AreSilentForTheSameTimeEach) {
   const Time start{1h};
   DeregisteredKeys keys(1ms);
-  keys.note(kFirst, start);
-  keys.note(kSecond, start + 400us);
-  EXPECT_EQ(keys.silent_until(kFirst), start + 1ms);
-  EXPECT_EQ(keys.silent_until(kSecond), start + 1400us);
+  keys.note(kFirstKey, start);
+  keys.note(kSecondKey, start + 400us);
+  EXPECT_EQ(keys.silent_until(kFirstKey), start + 1ms);
+  EXPECT_EQ(keys.silent_until(kSecondKey), start + 1400us);
   EXPECT_EQ(keys.silent_until(Rkey{0x300}), Time::min());
 }
 
 TEST(DeregisteredKeys, AreForgottenWhenOthersFollow) {
   const Time start{1h};
   DeregisteredKeys keys(1ms);
-  keys.note(kFirst, start);
-  keys.note(kSecond, start + 1ms);
-  EXPECT_EQ(keys.silent_until(kFirst), Time::min());
-  EXPECT_EQ(keys.silent_until(kSecond), start + 2ms);
+  keys.note(kFirstKey, start);
+  keys.note(kSecondKey, start + 1ms);
+  EXPECT_EQ(keys.silent_until(kFirstKey), Time::min());
+  EXPECT_EQ(keys.silent_until(kSecondKey), start + 2ms);
 }
 
 /// Two devices that are like it. B has a region that A may write to.
