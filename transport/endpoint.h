@@ -14,6 +14,7 @@
 #include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/packet.h"
+#include "transport/wire/run.h"
 #include "transport/work_request.h"
 #include "transport/written_packet.h"
 
@@ -100,6 +101,10 @@ class Endpoint {
   /// only read during the call.
   virtual void on_packet(const wire::Packet& packet, Time now) = 0;
 
+  /// The same for a run, whose packets come at once. False: they are to be given to on_packet(), one after
+  /// the other. An endpoint takes a run only where nothing is unusual, and then the result is the same.
+  virtual bool on_run(const wire::Run& /*run*/, Time /*now*/) { return false; }
+
   /// A CNP for this queue pair passed the same checks. Whether a controller obeys it.
   virtual bool on_congestion_notification(Time /*now*/) { return false; }
 
@@ -125,6 +130,13 @@ class Endpoint {
   /// `out`; its size is 0 when there is nothing to send until the next input. `out` must have room for the
   /// largest packet of the path: headers (kMaxPacketHeaderBytes) + path MTU.
   virtual WrittenPacket poll_transmit(std::span<std::byte> out, Time now) = 0;
+
+  /// The same, but several packets, `most` at most, that would leave one after the other may be written as a
+  /// run. `out` has the same room, or more: it limits how many. No CRC is worked out for a run. A link that
+  /// takes runs is memory of one host, so that fewer ACKs are requested.
+  virtual WrittenPacket poll_run(std::span<std::byte> out, std::uint32_t /*most*/, Time now) {
+    return poll_transmit(out, now);
+  }
 
   /// Where the packet goes that the next poll_transmit() writes, for services without a peer; no address for
   /// the queue pair's own path, and when there is nothing to send.

@@ -66,7 +66,8 @@ struct QpConfig {
   /// transport/rc/pending_ack.h.
   Duration ack_delay{0};
   /// The most packets in flight: SENDs and WRITEs, which peers acknowledge at least every quarter of it,
-  /// because we ask them to; and responses to READs, which we request in pieces of half of it.
+  /// because we ask them to (every half on a link that takes runs, Endpoint::poll_run()); and responses to
+  /// READs, which we request in pieces of half of it.
   std::uint32_t window_packets = 128;
   /// The same after an ACK timeout, until the peer has said anything about what is in flight. A peer that is
   /// dead or stopped, or that is reached through a full queue, then gets one packet at a time. Its answer,

@@ -25,7 +25,7 @@ void UnreliableSendQueue::resume() {
 WrittenPacket UnreliableSendQueue::send(wire::Packet& packet, std::uint32_t size, std::span<std::byte> out) {
   assert(size <= remaining_bytes());
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
-  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  const std::uint32_t header_size = wire::header_bytes(packet.bth.opcode);
   wire::TailCrc tail;
   if (const DmaStatus status = read(out.subspan(header_size, size), &tail); status != DmaStatus::kOk) {
     return fail(local_protection_error(status));

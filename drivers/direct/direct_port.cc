@@ -144,7 +144,7 @@ void DirectPort::take_news() {
 /// still open in another one.
 bool DirectPort::can_be_given_back(SendingLink& link) {
   const std::uint64_t untaken = link.ring.count_untaken();
-  const std::uint64_t taken = link.ring.committed_frames() - untaken;
+  const std::uint64_t taken = link.ring.committed_slots() - untaken;
   return untaken == 0 || std::exchange(link.taken_when_unused, taken) == taken;
 }
 
@@ -216,6 +216,7 @@ std::size_t DirectPort::receive_from_links(std::span<nic::ReceivedFrame> frames)
     const std::size_t found =
         link.ring.receive(frames.subspan(count, std::min(frames.size() - count, kShare)));
     for (const nic::ReceivedFrame& frame : frames.subspan(count, found)) {
+      own_statistics_.received_frames += frame.shape().packets;
       own_statistics_.received_bytes += frame.size();
     }
     count += found;
@@ -223,7 +224,6 @@ std::size_t DirectPort::receive_from_links(std::span<nic::ReceivedFrame> frames)
       ended = &link;
     }
   }
-  own_statistics_.received_frames += count;
   if (ended != nullptr) [[unlikely]] {
     own_statistics_.dropped_frames += ended->ring.malformed_frames();
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, ended->socket, nullptr);
@@ -358,7 +358,7 @@ nic::Room DirectPort::room_on(SendingLink& link) {
   is_room_for_nothing_ = false;
   if (!room.empty()) {
     link.patience.on_progress();
-    return link.may_lack_icrc ? nic::Room::without_icrc(room) : nic::Room(room);
+    return link.may_lack_icrc ? nic::Room::without_icrc(room, link.ring.run_bytes()) : nic::Room(room);
   }
   link.patience.look([&] { return process_may_run(link.process); });
   if (!link.patience.is_given_up()) {
@@ -377,7 +377,7 @@ bool DirectPort::is_awaiting_turn_of(const Mac& station) {
   const std::uint64_t untaken = link.ring.count_untaken();
   if (link.is_over.load(std::memory_order_acquire)) return false;
   if (untaken == 0 && !is_awaiting_first_link_from(link)) return false;
-  return link.turn.is_awaited(link.process, link.ring.committed_frames() - untaken);
+  return link.turn.is_awaited(link.process, link.ring.committed_slots() - untaken);
 }
 
 /// A station that is sent something makes a link to us, on which its answer comes.
@@ -397,17 +397,22 @@ void DirectPort::commit(std::size_t length) {
     return;
   }
   target_->ring.commit(length);
-  note_sent(*target_, length);
+  note_sent(*target_, length, 1);
 }
 
 /// The room was on a link, and not that for nothing.
 void DirectPort::commit_without_icrc(std::size_t length) {
   target_->ring.commit_without_icrc(length);
-  note_sent(*target_, length);
+  note_sent(*target_, length, 1);
 }
 
-void DirectPort::note_sent(SendingLink& link, std::size_t length) {
-  ++own_statistics_.sent_frames;
+void DirectPort::commit_run(std::size_t length, nic::RunShape shape) {
+  target_->ring.commit_run(length, shape);
+  note_sent(*target_, length, shape.packets);
+}
+
+void DirectPort::note_sent(SendingLink& link, std::size_t length, std::uint32_t packets) {
+  own_statistics_.sent_frames += packets;
   own_statistics_.sent_bytes += length;
   busy_rounds_left_ = kBusyRounds;
   if (!link.has_unflushed) {
@@ -420,7 +425,7 @@ void DirectPort::flush() {
   inner().flush();
   for (SendingLink* const link : unflushed_) {
     if (link->ring.publish()) wake(link->socket);
-    link->frames.store(link->ring.committed_frames(), std::memory_order_relaxed);
+    link->frames.store(link->ring.committed_slots(), std::memory_order_relaxed);
     link->has_unflushed = false;
   }
   unflushed_.clear();

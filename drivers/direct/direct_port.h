@@ -61,6 +61,7 @@ class DirectPort final : public nic::PortAround {
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void commit_without_icrc(std::size_t length) override;
+  void commit_run(std::size_t length, nic::RunShape shape) override;
   void flush() override;
   bool is_drained() override;
   void note_poller(std::uint32_t processor) override;
@@ -93,7 +94,7 @@ class DirectPort final : public nic::PortAround {
   SendingLink* link_to(const Mac& destination);
   bool begin(SendingLink& link);
   nic::Room room_on(SendingLink& link);
-  void note_sent(SendingLink& link, std::size_t length);
+  void note_sent(SendingLink& link, std::size_t length, std::uint32_t packets);
   bool may_be_linked(const Mac& destination) const;
   Stranger& stranger_at(const Mac& destination);
   void count_stranger(const Mac& destination);

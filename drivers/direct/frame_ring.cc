@@ -14,19 +14,44 @@ constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kControlBytes = 4096;
 static_assert(sizeof(ring::Control) <= kControlBytes);
 
-/// A slot begins with the frame's length, and with whether its ICRC was left out. The frame begins so that
-/// the IP header of an Ethernet frame lies on a word, and the payload of most packets (no VLAN tag, IPv4,
-/// UDP, BTH) begins on a cache line: a wide store does not touch two.
-using Length = std::uint32_t;
-constexpr Length kLacksIcrc = 1u << 31;
+/// A slot begins with the frame's length, and with whether its ICRC was left out and it is a run. The frame
+/// begins so that the IP header of an Ethernet frame lies on a word, and the payload of most packets (no VLAN
+/// tag, IPv4, UDP, BTH) begins on a cache line: a wide store does not touch two.
+struct SlotHeader {
+  std::uint32_t length_and_flag = 0;
+  std::uint16_t run_mtu = 0;  ///< 0: it is no run
+  std::uint8_t packets = 1;
+  std::uint8_t reserved = 0;
+};
+constexpr std::uint32_t kLacksIcrc = 1u << 31;
 static_assert(kMaxRingBytes < kLacksIcrc);
 constexpr std::size_t kFrameAt = 10;
 constexpr std::size_t kEthernetHeaderBytes = 14;
 constexpr std::size_t kUsualHeaderBytes = kEthernetHeaderBytes + 20 + 8 + 12;
-static_assert(kFrameAt >= sizeof(Length) && (kFrameAt + kEthernetHeaderBytes) % 4 == 0);
+static_assert(kFrameAt >= sizeof(SlotHeader) && (kFrameAt + kEthernetHeaderBytes) % 4 == 0);
 static_assert((kFrameAt + kUsualHeaderBytes) % kCacheLine == 0);
 
-/// After so many frames the producer shows what it has, before it is asked to: the consumer then works while
+/// Read in one step: the producer may change it.
+SlotHeader header_of(const std::byte* slot) {
+  static_assert(sizeof(SlotHeader) == sizeof(std::uint64_t));
+  return std::bit_cast<SlotHeader>(*reinterpret_cast<const volatile std::uint64_t*>(slot));
+}
+
+bool is_path_mtu(std::uint16_t mtu) {
+  using enum transport::PathMtu;
+  return std::has_single_bit(mtu) && mtu >= to_integer(k256) && mtu <= to_integer(k4096);
+}
+
+std::uint64_t slots_for(const RingGeometry& geometry, std::size_t frame_bytes) {
+  return (kFrameAt + frame_bytes + geometry.slot_bytes() - 1) / geometry.slot_bytes();
+}
+
+/// No more than a quarter of the ring, so that the consumer can read one run while the next is written.
+std::uint64_t slots_of_longest_run(const RingGeometry& geometry) {
+  return std::clamp<std::uint64_t>(slots_for(geometry, kMaxRunBytes), 1, std::max(geometry.slots / 4, 1u));
+}
+
+/// After so many slots the producer shows what it has, before it is asked to: the consumer then works while
 /// the rest is written.
 constexpr std::uint64_t kShowEvery = 4;
 
@@ -67,7 +92,10 @@ std::size_t RingGeometry::bytes() const {
 // --- Producer ---
 
 RingProducer::RingProducer(std::span<std::byte> memory, const RingGeometry& geometry)
-    : geometry_(geometry), control_(control_in(memory)), slots_(memory.data() + kControlBytes) {
+    : geometry_(geometry),
+      slots_of_run_(slots_of_longest_run(geometry)),
+      control_(control_in(memory)),
+      slots_(memory.data() + kControlBytes) {
   assert(geometry.is_valid() && memory.size() >= geometry.bytes());
 }
 
@@ -82,27 +110,38 @@ void RingProducer::read_tail() {
 }
 
 std::byte* RingProducer::slot_at(std::uint64_t position) const {
-  return slots_ + position % geometry_.slots * geometry_.slot_bytes();
+  return slots_ + (position & (geometry_.slots - 1)) * geometry_.slot_bytes();
 }
 
 std::span<std::byte> RingProducer::reserve() {
-  if (head_ - tail_ == geometry_.slots) {
-    read_tail();
-    if (head_ - tail_ == geometry_.slots) return {};
-  }
-  if (is_broken_) [[unlikely]] {
+  if (free_slots() < slots_of_run_) read_tail();
+  if (free_slots() == 0 || is_broken_) [[unlikely]] {
     return {};
   }
   return {slot_at(head_) + kFrameAt, geometry_.max_frame_bytes};
 }
 
-void RingProducer::commit_as(std::size_t length, bool has_icrc) {
-  assert(length <= geometry_.max_frame_bytes && head_ - tail_ < geometry_.slots);
-  const Length stored = static_cast<Length>(length) | (has_icrc ? 0 : kLacksIcrc);
-  std::memcpy(slot_at(head_), &stored, sizeof(stored));
-  ++head_;
-  // Not the next slot, which is written at once, but the one after it, for a frame of this length.
-  if (head_ + 1 - tail_ < geometry_.slots) prefetch_for_writing(slot_at(head_ + 1), kFrameAt + length);
+std::uint16_t RingProducer::run_bytes() const {
+  const std::uint64_t before_the_end = geometry_.slots - (head_ & (geometry_.slots - 1));
+  const std::uint64_t slots = std::min({slots_of_run_, before_the_end, free_slots()});
+  return static_cast<std::uint16_t>(
+      std::min<std::size_t>(slots * geometry_.slot_bytes() - kFrameAt, kMaxRunBytes));
+}
+
+void RingProducer::commit_as(std::size_t length, bool has_icrc, nic::RunShape shape) {
+  const SlotHeader header{.length_and_flag = static_cast<std::uint32_t>(length) | (has_icrc ? 0 : kLacksIcrc),
+                          .run_mtu = to_integer(shape.mtu),
+                          .packets = shape.packets};
+  std::memcpy(slot_at(head_), &header, sizeof(header));
+  const std::uint64_t slots = shape.is_run() ? slots_for(geometry_, length) : 1;
+  assert(slots <= free_slots() && (shape.is_run() || length <= geometry_.max_frame_bytes));
+  head_ += slots;
+  // Not the next slot, which is written at once, but the one after it, for a frame of this length. A run
+  // takes so long to write that its beginning is enough.
+  const std::uint64_t soon = shape.is_run() ? head_ : head_ + 1;
+  if (soon - tail_ < geometry_.slots) {
+    prefetch_for_writing(slot_at(soon), std::min(kFrameAt + length, geometry_.slot_bytes()));
+  }
   if (head_ - shown_ < kShowEvery) return;
   shown_ = head_;
   control_.head.store(head_, std::memory_order_release);
@@ -145,20 +184,35 @@ std::size_t RingConsumer::receive(std::span<nic::ReceivedFrame> frames) {
     is_broken_ = true;
     return 0;
   }
-  const std::uint64_t end = next_ + std::min<std::uint64_t>(available, frames.size());
+  const std::uint64_t begin = next_;
+  const std::uint64_t most = std::min<std::uint64_t>(available, frames.size());
   std::size_t count = 0;
-  for (; next_ != end; ++next_) {
-    const std::byte* const slot = slots_ + next_ % geometry_.slots * geometry_.slot_bytes();
-    // Once: it may change.
-    const Length stored = *reinterpret_cast<const volatile Length*>(slot);
-    const Length length = stored & ~kLacksIcrc;
-    if (length < kEthernetHeaderBytes || length > geometry_.max_frame_bytes) [[unlikely]] {
+  while (next_ - begin < most) {
+    const std::uint64_t place = next_ & (geometry_.slots - 1);
+    const std::byte* const slot = slots_ + place * geometry_.slot_bytes();
+    const SlotHeader header = header_of(slot);
+    const std::uint32_t length = header.length_and_flag & ~kLacksIcrc;
+    const bool lacks_icrc = (header.length_and_flag & kLacksIcrc) != 0;
+    const bool is_run = header.run_mtu != 0;
+    const std::uint64_t slots = is_run ? slots_for(geometry_, length) : 1;
+    const std::uint64_t slots_left = std::min(available - (next_ - begin), geometry_.slots - place);
+    const bool is_possible = is_run ? lacks_icrc && !must_have_icrc_ && is_path_mtu(header.run_mtu) &&
+                                          length <= kMaxRunBytes && slots <= slots_left
+                                    : length <= geometry_.max_frame_bytes;
+    if (length < kEthernetHeaderBytes || !is_possible) [[unlikely]] {
       ++malformed_frames_;
+      ++next_;
       continue;
     }
+    next_ += slots;
     const std::span<const std::byte> bytes(slot + kFrameAt, length);
-    const bool has_icrc = (stored & kLacksIcrc) == 0 || must_have_icrc_;
-    frames[count++] = has_icrc ? nic::ReceivedFrame(bytes) : nic::ReceivedFrame::without_icrc(bytes);
+    if (is_run) {
+      const nic::RunShape shape{.mtu = transport::PathMtu{header.run_mtu}, .packets = header.packets};
+      frames[count++] = nic::ReceivedFrame::run(bytes, shape);
+    } else {
+      const bool has_icrc = !lacks_icrc || must_have_icrc_;
+      frames[count++] = has_icrc ? nic::ReceivedFrame(bytes) : nic::ReceivedFrame::without_icrc(bytes);
+    }
   }
   return count;
 }

@@ -18,7 +18,7 @@
 namespace urnic::drivers {
 
 inline constexpr std::uint32_t kLinkMagic = 0x6c6e7275;  // "urnl" in memory
-inline constexpr std::uint32_t kLinkVersion = 6;
+inline constexpr std::uint32_t kLinkVersion = 7;
 
 /// The NIC that wants to send says it, and hands over the memory of its ring.
 struct Hello {
@@ -39,7 +39,7 @@ struct Welcome {
   std::uint32_t version = kLinkVersion;
   std::uint64_t nonce = 0;         ///< the Hello's
   std::uint32_t incarnation = 0;   ///< of the NIC that answers
-  std::uint8_t may_lack_icrc = 0;  ///< 1: frames may come without their ICRC
+  std::uint8_t may_lack_icrc = 0;  ///< 1: frames may come without their ICRC, and as runs
   std::array<std::byte, 3> reserved{};
 };
 

@@ -30,7 +30,7 @@ struct SendingLink {
   const std::chrono::steady_clock::time_point made_at = std::chrono::steady_clock::now();
   const RingMemory memory;
   RingProducer ring;
-  bool may_lack_icrc = false;  ///< frames, as the other NIC has said
+  bool may_lack_icrc = false;  ///< frames, and be runs, as the other NIC has said
   int socket = -1;             ///< to the other NIC's process, the keeper's; a byte wakes it
   pid_t process = 0;
 

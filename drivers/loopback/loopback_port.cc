@@ -139,6 +139,10 @@ void LoopbackPort::commit_without_icrc(std::size_t length) {
   wire_->commit_without_icrc(length);
 }
 
+void LoopbackPort::commit_run(std::size_t length, nic::RunShape shape) {
+  wire_->commit_run(length, shape);
+}
+
 /// The frame in the next slot has come to stay.
 void LoopbackPort::keep(std::size_t length) {
   assert(!ring_is_full());

@@ -47,6 +47,7 @@ class LoopbackPort final : public nic::PacketPort {
   nic::Room reserve_to(const transport::wire::Mac& destination) override;
   void commit(std::size_t length) override;
   void commit_without_icrc(std::size_t length) override;
+  void commit_run(std::size_t length, nic::RunShape shape) override;
   void flush() override;
   bool is_drained() override;
   void write_out() override {

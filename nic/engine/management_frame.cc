@@ -26,9 +26,9 @@ std::size_t write_management_frame(const cm::OutgoingMad& mad, const LinkSource&
       .bth = {.opcode = transport::wire::Opcode::kUdSendOnly, .destination_qp = kManagementQp, .psn = psn},
       .deth = {.qkey = kManagementQkey, .source_qp = kManagementQp}};
   const std::span<std::byte> room = frame.subspan(path.header_bytes());
-  const std::size_t headers = emit_headers(packet, room);
+  const std::uint32_t headers = emit_headers(packet, room);
   std::memcpy(room.data() + headers, mad.bytes.data(), mad.bytes.size());
-  return path.encapsulate(frame, {.size = headers + mad.bytes.size()}, station);
+  return path.encapsulate(frame, {.size = headers + static_cast<std::uint32_t>(mad.bytes.size())}, station);
 }
 
 }  // namespace urnic::nic

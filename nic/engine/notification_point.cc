@@ -43,7 +43,7 @@ std::size_t NotificationPoint::write(QueuePair& qp, const transport::wire::Mac& 
   const Packet packet{
       .bth = {
           .opcode = transport::wire::Opcode::kCnp, .migrated = false, .becn = true, .destination_qp = peer}};
-  const std::size_t size = emit_headers(packet, frame.subspan(path.header_bytes()));
+  const std::uint32_t size = emit_headers(packet, frame.subspan(path.header_bytes()));
   return path.encapsulate(frame, {.size = size}, to);
 }
 

@@ -25,8 +25,8 @@ constexpr std::size_t kTimersPerRound = 64;
 constexpr Duration kFullPortDelay = std::chrono::microseconds(500);
 /// A timer that has to wait for what is still in the port is looked at again after this long.
 constexpr Duration kHearDelay = std::chrono::microseconds(10);
-/// A port that has more than one round takes returns so many, and more.
-constexpr std::size_t kManyFrames = 16;
+/// A port that has more than one round takes returns so many, and more: some of them are runs.
+constexpr std::size_t kManyFrames = 4;
 
 }  // namespace
 

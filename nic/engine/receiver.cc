@@ -8,6 +8,7 @@
 
 #include "nic/cm/message.h"
 #include "nic/diagnostics/failure_log.h"
+#include "nic/port/run_frames.h"
 #include "nic/port/vlan.h"
 #include "nic/queues/queue_pair.h"
 #include "nic/raw/raw_packet_endpoint.h"
@@ -29,6 +30,7 @@ using transport::wire::Gid;
 using transport::wire::Mac;
 using transport::wire::Packet;
 using transport::wire::ParseError;
+using transport::wire::Run;
 using transport::wire::Service;
 
 namespace {
@@ -75,6 +77,7 @@ Receiver::Receiver(const Dependencies& dependencies)
 void Receiver::on_frame(const ReceivedFrame& received, Time now) {
   std::span<const std::byte> bytes = received;
   if (!deps_.flows.is_empty()) [[unlikely]] {
+    if (received.shape().is_run()) return on_each_frame(received, now);
     if (!received.has_icrc()) bytes = whole(received);
     if (apply_flow_rules(bytes, now)) return;
   }
@@ -110,8 +113,54 @@ void Receiver::on_frame(const ReceivedFrame& received, Time now) {
   }
   const bool is_ours = is_for_group ? deps_.groups.contains(destination) : deps_.gids.contains(destination);
   if (!is_ours) return drop_or_default_rule(bytes, now, DeviceCounter::kWrongAddress);
+  if (received.shape().is_run()) {
+    if (!Run::can_hold(packet.bth.opcode)) {
+      return drop_or_default_rule(bytes, now, ParseError::kUnexpectedPayload);
+    }
+    return on_run({packet, received.shape().mtu}, frame, now);
+  }
   if (is_for_group) return on_packet_for_group(packet, frame, now);
   on_packet(packet, frame, now);
+}
+
+/// In one step if nothing about it is unusual, otherwise packet by packet.
+void Receiver::on_run(const Run& run, const Frame& frame, Time now) {
+  if (take_run(run, frame, now)) return;
+  Frame each = frame;
+  for (std::uint32_t i = 0; i < run.packets(); ++i) {
+    const Packet packet = run.packet(i);
+    each.used_bytes = frame.used_bytes - frame.ib.size() + transport::wire::header_bytes(packet.bth.opcode) +
+                      packet.payload.size() + packet.bth.pad_count;
+    on_packet(packet, each, now);
+  }
+}
+
+/// The same checks as in on_packet(), without the ICRC's: a run has none.
+bool Receiver::take_run(const Run& run, const Frame& frame, Time now) {
+  const Packet& whole = run.whole();
+  QueuePair* const qp = deps_.queue_pairs.find(whole.bth.destination_qp);
+  const bool is_usual = qp != nullptr && is_connected(qp->attributes().type) && !objection(*qp, frame) &&
+                        is_our_partition(whole.bth.pkey) && !is_congestion_marked(frame) &&
+                        transport::wire::service(whole.bth.opcode) == service_of(qp->attributes().type);
+  if (!is_usual || !qp->on_run(run, now)) return false;
+  learn_peer(*qp, frame.ethernet.source, now);
+  const std::size_t around = frame.used_bytes - frame.ib.size();
+  deps_.counters.add(Counter::kReceivedPackets, run.packets());
+  deps_.counters.add(
+      Counter::kReceivedBytes,
+      run.packets() * around + Run::bytes_of_packets(whole.bth.opcode, frame.ib.size(), run.packets()));
+  deps_.scheduler.wake(*qp);
+  return true;
+}
+
+/// Rules are about frames: they see those that a wire would have carried.
+void Receiver::on_each_frame(const ReceivedFrame& received, Time now) {
+  const RunFrames frames(received, received.shape().mtu);
+  if (frames.count() == 0) return drop(DeviceCounter::kUnexpectedPayload);
+  for (std::uint32_t i = 0; i < frames.count(); ++i) {
+    frames.write(i, whole_);
+    on_frame(whole_, now);
+  }
 }
 
 /// With the ICRC that its sender has left out, as on a wire. What is no RoCE packet has none.

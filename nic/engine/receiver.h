@@ -27,6 +27,7 @@
 #include "transport/wire/address.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc_identification.h"
+#include "transport/wire/run.h"
 
 namespace urnic::nic {
 
@@ -63,6 +64,7 @@ class Receiver {
 
  private:
   std::span<const std::byte> whole(std::span<const std::byte> bytes);
+  [[gnu::cold]] void on_each_frame(const ReceivedFrame& received, transport::Time now);
   bool apply_flow_rules(std::span<const std::byte> frame, transport::Time now);
   void deliver_raw(std::span<const transport::QpNumber> receivers, std::span<const std::byte> frame,
                    transport::Time now);
@@ -70,6 +72,8 @@ class Receiver {
   void drop_or_default_rule(std::span<const std::byte> frame, transport::Time now, Reason reason);
   void on_packet(const transport::wire::Packet& packet, const transport::wire::Frame& frame,
                  transport::Time now);
+  void on_run(const transport::wire::Run& run, const transport::wire::Frame& frame, transport::Time now);
+  bool take_run(const transport::wire::Run& run, const transport::wire::Frame& frame, transport::Time now);
   void on_congestion_notification(QueuePair& qp, const transport::wire::Packet& packet,
                                   const transport::wire::Frame& frame, transport::Time now);
   void learn_peer(QueuePair& qp, const transport::wire::Mac& mac, transport::Time now);

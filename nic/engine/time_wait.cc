@@ -50,7 +50,7 @@ std::size_t TimeWait::acknowledge(QpNumber number, const transport::wire::Mac& t
               .destination_qp = destroyed.peer,
               .psn = destroyed.acknowledged},
       .aeth = {.syndrome = transport::kAckSyndrome, .msn = destroyed.msn}};
-  const std::size_t size = emit_headers(packet, frame.subspan(destroyed.path.header_bytes()));
+  const std::uint32_t size = emit_headers(packet, frame.subspan(destroyed.path.header_bytes()));
   return destroyed.path.encapsulate(frame, {.size = size}, to);
 }
 

@@ -8,6 +8,7 @@
 #include "nic/path/multicast_groups.h"
 #include "nic/path/station.h"
 #include "transport/qp_state.h"
+#include "transport/wire/run.h"
 
 namespace urnic::nic {
 
@@ -203,7 +204,7 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
   Turn turn{.outcome = Outcome::kMoreToSend};
   const std::int32_t& turn_bytes = qp.schedule().turn_bytes;
   const std::size_t header_bytes = route.path != nullptr ? route.path->header_bytes() : 0;
-  for (; turn.packets < most && turn_bytes > 0; ++turn.packets) {
+  while (turn.packets < most && turn_bytes > 0) {
     if (!leads_to_next(route, qp)) break;
     const Room reserved = port_->reserve_to(route.mac);
     if (reserved.empty() && must_wait(qp, reserved, route.mac, turn)) break;
@@ -214,10 +215,20 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
         can_send ? frame.subspan(header_bytes, frame.size() - overhead) : std::span<std::byte>();
 
     memory_.leave_out_crc(reserved.may_lack_icrc());
-    const WrittenPacket packet = poll_into(qp, room, now);
+    const bool may_send_run = can_send && may_be_run(qp, reserved, header_bytes);
+    const WrittenPacket packet =
+        may_send_run
+            ? qp.endpoint().poll_run(reserved.run().subspan(header_bytes, reserved.run().size() - overhead),
+                                     static_cast<std::uint32_t>(most - turn.packets), now)
+            : poll_into(qp, room, now);
     if (packet.size == 0) {
       turn.outcome = Outcome::kDone;
       break;
+    }
+    turn.packets += packet.packets;
+    if (packet.packets > 1) {
+      send_run(qp, packet, reserved, route.mac, now);
+      continue;
     }
     if (QpMonitor* const monitor = qp.monitor()) [[unlikely]] {
       const bool is_in_scratch = packet.size > room.size();
@@ -238,8 +249,9 @@ Transmitter::Turn Transmitter::give_turn(QueuePair& qp, const Route& route, std:
   return turn;
 }
 
-void Transmitter::charge(QueuePair& qp, std::size_t frame_bytes) {
-  qp.schedule().turn_bytes -= static_cast<std::int32_t>(std::max(frame_bytes, kLeastBytes));
+/// `bytes` in so many frames.
+void Transmitter::charge(QueuePair& qp, std::size_t bytes, std::size_t frames) {
+  qp.schedule().turn_bytes -= static_cast<std::int32_t>(std::max(bytes, frames * kLeastBytes));
 }
 
 /// Raw packets are frames already: they need no route and nothing around them.
@@ -259,6 +271,14 @@ Transmitter::Turn Transmitter::give_raw_turn(QueuePair& qp, std::size_t most, Ti
     send(size, now);
   }
   return turn;
+}
+
+/// Whether the port takes runs of two packets at least, and every single packet. A monitor looks at packets.
+bool Transmitter::may_be_run(const QueuePair& qp, const Room& room, std::size_t header_bytes) {
+  if (room.run().empty()) return false;
+  const std::size_t mtu = bytes(qp.endpoint().config().path_mtu);
+  const std::size_t overhead = header_bytes + transport::kMaxPacketHeaderBytes + Path::kIcrcBytes;
+  return room.size() >= overhead + mtu && room.run().size() >= overhead + 2 * mtu && qp.monitor() == nullptr;
 }
 
 /// Polls the endpoint for a packet, into `room` if it is large enough for any packet, otherwise by way of a
@@ -294,11 +314,28 @@ void Transmitter::notify_of_congestion(QueuePair& qp, const Mac& to, Time now) {
 void Transmitter::send_packet(Path& path, const WrittenPacket& packet, const Room& room, const Mac& to,
                               Time now) {
   const bool lacks_icrc = room.may_lack_icrc();
-  const std::size_t length = lacks_icrc ? path.encapsulate_without_icrc(room.bytes(), packet.size, to)
+  const std::size_t length = lacks_icrc ? path.encapsulate_without_icrc(room.bytes(), packet, to)
                                         : path.encapsulate(room.bytes(), packet, to);
   counters_.add(Counter::kSentPackets);
   counters_.add(Counter::kSentBytes, length);
   lacks_icrc ? port_->commit_without_icrc(length) : port_->commit(length);
+  last_sent_ = now;
+}
+
+/// It counts as the packets that it stands for.
+void Transmitter::send_run(QueuePair& qp, const WrittenPacket& run, const Room& room, const Mac& to,
+                           Time now) {
+  Path& path = qp.path();
+  const std::span<std::byte> frame = room.run();
+  const std::size_t length = path.encapsulate_without_icrc(frame, run, to);
+  const auto opcode = transport::wire::Opcode{std::to_integer<std::uint8_t>(frame[path.header_bytes()])};
+  const std::size_t bytes = run.packets * path.header_bytes() +
+                            transport::wire::Run::bytes_of_packets(opcode, run.size, run.packets);
+  charge(qp, bytes, run.packets);
+  counters_.add(Counter::kSentPackets, run.packets);
+  counters_.add(Counter::kSentBytes, bytes + run.packets * Path::kIcrcBytes);
+  port_->commit_run(
+      length, {.mtu = qp.endpoint().config().path_mtu, .packets = static_cast<std::uint8_t>(run.packets)});
   last_sent_ = now;
 }
 

@@ -125,12 +125,15 @@ class Transmitter {
   /// A turn sends `most` packets at most, and as many bytes as are left of the turn of `qp`.
   Turn give_turn(QueuePair& qp, const Route& route, std::size_t most, transport::Time now);
   Turn give_raw_turn(QueuePair& qp, std::size_t most, transport::Time now);
-  static void charge(QueuePair& qp, std::size_t frame_bytes);
+  static void charge(QueuePair& qp, std::size_t bytes, std::size_t frames = 1);
   static bool must_wait(const QueuePair& qp, const Room& room, const transport::wire::Mac& destination,
                         Turn& turn);
+  static bool may_be_run(const QueuePair& qp, const Room& room, std::size_t header_bytes);
   transport::WrittenPacket poll_into(QueuePair& qp, std::span<std::byte> room, transport::Time now);
   void send_packet(Path& path, const transport::WrittenPacket& packet, const Room& room,
                    const transport::wire::Mac& to, transport::Time now);
+  void send_run(QueuePair& qp, const transport::WrittenPacket& run, const Room& room,
+                const transport::wire::Mac& to, transport::Time now);
   void send(std::size_t length, transport::Time now);
 
   NeighborCache& neighbors_;

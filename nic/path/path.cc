@@ -176,12 +176,13 @@ void Path::copy_headers(std::span<std::byte> frame, const Mac& peer_mac) const {
 }
 
 /// With the lengths that this packet asks for.
-void Path::write_headers(std::span<std::byte> frame, std::size_t packet_bytes, const Mac& peer_mac) {
+void Path::write_headers(std::span<std::byte> frame, const transport::WrittenPacket& packet,
+                         const Mac& peer_mac) {
   assert(header_bytes_ != 0);
-  assert(frame.size() >= header_bytes_ + packet_bytes + kIcrcBytes);
+  assert(frame.size() >= header_bytes_ + packet.size + kIcrcBytes);
   copy_headers(frame, peer_mac);
   const std::span<std::byte> ip = frame.subspan(ip_at_);
-  const std::size_t ib_bytes = packet_bytes + kIcrcBytes;
+  const std::size_t ib_bytes = packet.size + kIcrcBytes;
   if (outer_ == Outer::kGrh) {
     return store_u16(ip, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(ib_bytes));
   }
@@ -192,7 +193,8 @@ void Path::write_headers(std::span<std::byte> frame, std::size_t packet_bytes, c
     return store_u16(ip, kIpv6PayloadLengthAt, static_cast<std::uint16_t>(udp_bytes));
   }
   const auto total_length = static_cast<std::uint16_t>(Ipv4::kMinBytes + udp_bytes);
-  const std::uint16_t identification = ip_at_ == 0 ? std::uint16_t{0} : next_ip_id_++;
+  const std::uint16_t identification = ip_at_ == 0 ? std::uint16_t{0} : next_ip_id_;
+  next_ip_id_ = static_cast<std::uint16_t>(next_ip_id_ + packet.packets);
   store_u16(ip, kIpv4TotalLengthAt, total_length);
   store_u16(ip, kIpv4IdentificationAt, identification);
   store_u16(ip, kIpv4ChecksumAt,
@@ -214,18 +216,18 @@ std::uint32_t Path::icrc_of(std::span<const std::byte> outer_headers, std::span<
 
 std::size_t Path::encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                               const Mac& peer_mac) {
-  write_headers(frame, packet.size, peer_mac);
+  write_headers(frame, packet, peer_mac);
   const std::span<std::byte> outer_headers = frame.subspan(ip_at_, header_bytes_ - ip_at_);
   const std::span<std::byte> ib = frame.subspan(header_bytes_, packet.size);
   store_icrc(icrc_of(outer_headers, ib, packet.tail), frame.subspan(header_bytes_ + packet.size, kIcrcBytes));
   return header_bytes_ + packet.size + kIcrcBytes;
 }
 
-std::size_t Path::encapsulate_without_icrc(std::span<std::byte> frame, std::size_t packet_bytes,
+std::size_t Path::encapsulate_without_icrc(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                                            const Mac& peer_mac) {
-  write_headers(frame, packet_bytes, peer_mac);
-  store_icrc(0, frame.subspan(header_bytes_ + packet_bytes, kIcrcBytes));
-  return header_bytes_ + packet_bytes + kIcrcBytes;
+  write_headers(frame, packet, peer_mac);
+  store_icrc(0, frame.subspan(header_bytes_ + packet.size, kIcrcBytes));
+  return header_bytes_ + packet.size + kIcrcBytes;
 }
 
 }  // namespace urnic::nic

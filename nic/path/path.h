@@ -82,8 +82,9 @@ class Path {
   /// ICRC.
   std::size_t encapsulate(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                           const transport::wire::Mac& peer_mac);
-  /// The same with zeros in place of the ICRC.
-  std::size_t encapsulate_without_icrc(std::span<std::byte> frame, std::size_t packet_bytes,
+  /// The same with zeros in place of the ICRC; also for a run, whose packets get identifications one after
+  /// the other, beginning with the frame's.
+  std::size_t encapsulate_without_icrc(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                                        const transport::wire::Mac& peer_mac);
 
  private:
@@ -93,7 +94,7 @@ class Path {
   template <std::size_t kBytes>
   void copy_first(std::span<std::byte> frame) const;
   void copy_headers(std::span<std::byte> frame, const transport::wire::Mac& peer_mac) const;
-  void write_headers(std::span<std::byte> frame, std::size_t packet_bytes,
+  void write_headers(std::span<std::byte> frame, const transport::WrittenPacket& packet,
                      const transport::wire::Mac& peer_mac);
   std::uint32_t icrc_of(std::span<const std::byte> outer_headers, std::span<const std::byte> packet,
                         const transport::wire::TailCrc& tail) const;

@@ -38,6 +38,10 @@ class LinkGate final : public PortAround {
     if (is_up_) return inner().commit_without_icrc(length);
     ++dropped_;
   }
+  void commit_run(std::size_t length, RunShape shape) override {
+    if (is_up_) return inner().commit_run(length, shape);
+    dropped_ += shape.packets;
+  }
   bool is_drained() override { return !is_up_ || inner().is_drained(); }
   Statistics statistics() const override {
     Statistics statistics = inner().statistics();

@@ -12,6 +12,7 @@
 #include "nic/port/medium.h"
 #include "nic/port/received_frame.h"
 #include "nic/port/room.h"
+#include "nic/port/run_shape.h"
 #include "transport/result.h"
 #include "transport/time.h"
 #include "transport/types.h"
@@ -101,6 +102,9 @@ class PacketPort {
   /// The same for a RoCE packet with any four bytes in place of its ICRC, where the room allows that
   /// (Room::may_lack_icrc()).
   virtual void commit_without_icrc(std::size_t length) { commit(length); }
+  /// The same for a run of such packets, in the first `length` bytes of Room::run(). It counts as all of
+  /// them.
+  virtual void commit_run(std::size_t /*length*/, RunShape /*shape*/) {}
 
   /// Hands everything committed to the medium, and takes back a room that was reserved and not committed.
   /// Called once per engine round.

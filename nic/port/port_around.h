@@ -17,8 +17,8 @@ namespace urnic::nic {
 
 /// What PacketPort does by itself is right for a port that stands alone, and loses calls where one stands
 /// around another. So ports around others derive from this, and override what they change. (LoopbackPort does
-/// not: it may stand around nothing.) Only commit_without_icrc() is not passed on; it comes to commit(): a
-/// port that changes or keeps frames gives room for whole ones.
+/// not: it may stand around nothing.) Only commit_without_icrc() and commit_run() are not passed on: a port
+/// that changes or keeps frames gives room for single and whole ones.
 class PortAround : public PacketPort {
  public:
   Medium medium() const override { return port_->medium(); }

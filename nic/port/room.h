@@ -24,10 +24,12 @@ class Room {
   Room() = default;
   /// Room of that many bytes. Without any, the port takes no frame.
   Room(std::span<std::byte> bytes) : data_(bytes.data()), size_(static_cast<std::uint32_t>(bytes.size())) {}
-  /// The same for a frame that may come without its ICRC: PacketPort::commit_without_icrc().
-  static Room without_icrc(std::span<std::byte> bytes) {
+  /// The same for a frame that may come without its ICRC: PacketPort::commit_without_icrc(). A run may come,
+  /// too, of so many bytes from the same place on: PacketPort::commit_run().
+  static Room without_icrc(std::span<std::byte> bytes, std::uint16_t run_bytes = 0) {
     Room room(bytes);
     room.may_lack_icrc_ = true;
+    room.run_bytes_ = run_bytes;
     return room;
   }
   static Room none(Refusal refusal) {
@@ -40,10 +42,13 @@ class Room {
   std::size_t size() const { return size_; }
   std::span<std::byte> bytes() const { return {data_, size_}; }
   bool may_lack_icrc() const { return may_lack_icrc_; }
-  /// The same room for whole frames, which ports that look at them need.
+  /// Room for a run; empty where there must be none. Where it is shorter than bytes(), it is of no use.
+  std::span<std::byte> run() const { return {data_, run_bytes_}; }
+  /// The same room for single and whole frames, which ports that look at them need.
   Room with_icrc() const {
     Room room = *this;
     room.may_lack_icrc_ = false;
+    room.run_bytes_ = 0;
     return room;
   }
   /// Why it is empty.
@@ -54,6 +59,7 @@ class Room {
   std::uint32_t size_ = 0;
   Refusal refusal_ = Refusal::kPort;
   bool may_lack_icrc_ = false;
+  std::uint16_t run_bytes_ = 0;
 };
 
 }  // namespace urnic::nic

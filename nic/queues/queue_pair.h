@@ -220,6 +220,10 @@ class QueuePair {
 
   /// Passes on a packet that was checked.
   void on_packet(const transport::wire::Packet& packet, transport::Time now);
+  /// As Endpoint::on_run(). A monitor looks at packets.
+  bool on_run(const transport::wire::Run& run, transport::Time now) {
+    return monitor_ == nullptr && endpoint_->on_run(run, now);
+  }
   /// It is about to be destroyed: takes out of its completion queues what it has completed and the program
   /// did not fetch, unless an adversary keeps it. What peers have sent is in memory then.
   void end();

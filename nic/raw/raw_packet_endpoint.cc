@@ -16,16 +16,17 @@ using transport::CompletionStatus;
 namespace {
 
 /// The shortest frame of Ethernet, without its FCS.
-constexpr std::size_t kMinFrameBytes = 60;
+constexpr std::uint32_t kMinFrameBytes = 60;
 
 }  // namespace
 
 transport::WrittenPacket RawPacketRequester::poll_transmit(std::span<std::byte> out) {
-  const std::size_t length = queue_.current().length;
+  const std::uint32_t length = queue_.current().length;
   const bool is_frame = length >= transport::wire::Ethernet::kMinBytes && length <= out.size();
   if (!is_frame) return queue_.fail(CompletionStatus::kLocalLengthError);
   if (queue_.send_bare(out).size == 0) return {};
-  const std::size_t padded = std::max(length, std::min(kMinFrameBytes, out.size()));
+  const std::uint32_t padded =
+      std::max(length, std::min(kMinFrameBytes, static_cast<std::uint32_t>(out.size())));
   std::memset(out.data() + length, 0, padded - length);
   return {.size = padded};
 }

@@ -44,6 +44,8 @@ void require(bool holds, const char* what) {
 /// A completion queue as the play sees it, and the program that polls it.
 class Queue {
  public:
+  static constexpr std::uint32_t kRoom = 64;
+
   explicit Queue(nic::Adversary& adversary) : play_(adversary) {}
 
   void complete(std::uint32_t qp, bool is_receive) {
@@ -56,7 +58,8 @@ class Queue {
   void look(Time now) {
     const auto count = static_cast<std::uint32_t>(hidden_.size());
     play_.rearrange(seen_, count, [this](std::uint32_t n) -> Completion& { return hidden_[n]; });
-    const std::uint32_t shown = play_.count_shown(seen_, count, now);
+    const std::uint32_t shown = play_.count_shown(seen_, count, kRoom, now);
+    require(count - shown <= kRoom / 4, "only a part of the room is hidden");
     require(shown <= count, "only completions that are there are seen");
     require(shown == count || play_.due() != transport::kNever, "what is hidden has its time");
     require(play_.due() == transport::kNever || play_.due() <= now + 200ms, "nothing is hidden for long");

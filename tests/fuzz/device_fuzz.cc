@@ -6,8 +6,9 @@
 //
 //   flags   see below
 //   choice  bits 0-1 the queue pair (3 is the one that a call selected), 2-4 how much time passes before, 5-7
-//   which operation is posted length  of the bytes that follow, little-endian; what is missing at the end of
-//   the input is not there
+//           which operation is posted
+//   length  of the bytes that follow, 14 bits, little-endian, and two bits: whether they come as a run, and
+//           the MTU of its packets; what is missing at the end of the input is not there
 //
 // Bytes are a frame as it comes from the wire, or with kPacket a packet (BTH to padding) for which the peer's
 // headers and the ICRC are made, so that changes go past the first checks; or with kCalls what the program
@@ -124,12 +125,12 @@ void take(const Step& step, DeviceRig& rig) {
   Bytes bytes(step.bytes.begin(), step.bytes.end());
   if ((step.flags & Step::kPacket) != 0) {
     aim(rig, qp_index, step.flags, bytes);
-    rig.deliver_packet(qp_index, bytes, (step.flags & Step::kToGroup) != 0);
+    rig.deliver_packet(qp_index, bytes, (step.flags & Step::kToGroup) != 0, step.run_mtu);
   } else if ((step.flags & Step::kCalls) != 0) {
     make_calls(bytes, rig);
   } else if (!bytes.empty()) {
     if ((step.flags & Step::kRepair) != 0) repair(bytes);
-    rig.deliver(bytes);
+    rig.deliver(bytes, step.run_mtu);
   }
   rig.run();
 }

@@ -33,6 +33,7 @@ using transport::wire::Mac;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::size_t kMaxFrameBytes = 4214;
+constexpr std::size_t kMaxRunBytes = 8 * 1024;
 constexpr std::size_t kMostFramesPerRound = 512;
 constexpr int kMostRoundsPerStep = 16;
 
@@ -55,6 +56,11 @@ DeviceConfig config_of_host(std::uint8_t number) {
   config.progress = ProgressMode::kManual;
   config.seed = 1;
   return config;
+}
+
+/// Ports let no longer ones through.
+bool is_possible(std::size_t frame_bytes, transport::PathMtu run_mtu) {
+  return frame_bytes <= (run_mtu == transport::PathMtu{} ? kMaxFrameBytes : kMaxRunBytes);
 }
 
 void require_well_formed(std::span<const std::byte> bytes) {
@@ -251,11 +257,12 @@ DeviceRig::~DeviceRig() {
   check_memory();
 }
 
-void DeviceRig::deliver(std::span<const std::byte> frame) {
-  if (frame.size() <= kMaxFrameBytes) wire_->put(frame);  // ports let no longer ones through
+void DeviceRig::deliver(std::span<const std::byte> frame, transport::PathMtu run_mtu) {
+  if (is_possible(frame.size(), run_mtu)) wire_->put(frame, run_mtu);
 }
 
-void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group) {
+void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group,
+                               transport::PathMtu run_mtu) {
   constexpr std::size_t kBthBytes = 12;
   Path path = queue_pairs_[qp_index].from_peer;
   if (to_group) {
@@ -264,11 +271,11 @@ void DeviceRig::deliver_packet(std::size_t qp_index, std::span<const std::byte> 
     path = Path::make({.destination = group()}, {peer}, {config_of_host(2).mac}, kPeerQp, QpNumber{0xffffff});
   }
   Bytes frame(path.header_bytes() + packet.size() + Path::kIcrcBytes);
-  if (packet.size() < kBthBytes || frame.size() > kMaxFrameBytes) return;
+  if (packet.size() < kBthBytes || !is_possible(frame.size(), run_mtu)) return;
   std::copy(packet.begin(), packet.end(), frame.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()));
-  path.encapsulate(frame, {.size = packet.size()},
+  path.encapsulate(frame, {.size = static_cast<std::uint32_t>(packet.size())},
                    to_group ? multicast_mac_of(group()) : config_of_host(1).mac);
-  wire_->to_device.emplace_back(std::move(frame));
+  wire_->put(frame, run_mtu);
 }
 
 std::uint64_t DeviceRig::note_work(const Work& work) {

@@ -38,8 +38,10 @@ struct FuzzWire {
   std::size_t room = ~std::size_t{0};  ///< frames that it still takes from the device
   std::size_t taken = 0;               ///< frames taken, ever
 
-  void put(std::span<const std::byte> frame) {
-    to_device.emplace_back(std::vector(frame.begin(), frame.end()));
+  /// As a run of packets of that MTU, which has no ICRC; zero: as a frame.
+  void put(std::span<const std::byte> frame, transport::PathMtu run_mtu = {}) {
+    const bool is_run = run_mtu != transport::PathMtu{};
+    to_device.emplace_back(std::vector(frame.begin(), frame.end()), !is_run, nic::RunShape{.mtu = run_mtu});
   }
 };
 
@@ -87,11 +89,12 @@ class DeviceRig {
   FuzzWire& wire() { return *wire_; }
   void pass(transport::Duration duration) { clock_.advance(duration); }
 
-  /// A frame arrives, whatever it is.
-  void deliver(std::span<const std::byte> frame);
+  /// A frame arrives, whatever it is; with an MTU as a run of packets of that MTU.
+  void deliver(std::span<const std::byte> frame, transport::PathMtu run_mtu = {});
   /// A packet, BTH to padding, arrives in a right frame from the peer of a queue pair, or sent to the
-  /// multicast group.
-  void deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group = false);
+  /// multicast group; or a run, likewise.
+  void deliver_packet(std::size_t qp_index, std::span<const std::byte> packet, bool to_group = false,
+                      transport::PathMtu run_mtu = {});
 
   // What the program does. Refusals are fine.
   struct Posting {

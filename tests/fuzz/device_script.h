@@ -4,9 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "transport/types.h"
 
 namespace urnic::test {
 
@@ -33,6 +36,8 @@ struct Step {
 
   std::uint8_t flags = 0;
   std::uint8_t choice = 0;
+  /// Of the packets of a run, which the frame or packet comes as; zero: it is none.
+  transport::PathMtu run_mtu{};
   std::span<const std::byte> bytes;
 };
 
@@ -43,9 +48,13 @@ inline Step take_step(std::span<const std::byte>& input) {
     return {};
   }
   const auto at = [&](std::size_t i) { return std::to_integer<std::size_t>(input[i]); };
-  const std::size_t wanted = at(2) | at(3) << 8;
-  Step step{
-      .flags = static_cast<std::uint8_t>(at(0)), .choice = static_cast<std::uint8_t>(at(1)), .bytes = {}};
+  using enum transport::PathMtu;
+  constexpr std::array kRunMtus{transport::PathMtu{}, k256, k1024, k4096};
+  const std::size_t wanted = at(2) | (at(3) & 0x3fu) << 8;
+  Step step{.flags = static_cast<std::uint8_t>(at(0)),
+            .choice = static_cast<std::uint8_t>(at(1)),
+            .run_mtu = kRunMtus[at(3) >> 6],
+            .bytes = {}};
   input = input.subspan(Step::kHeaderBytes);
   step.bytes = input.first(std::min(wanted, input.size()));
   input = input.subspan(step.bytes.size());

@@ -4,11 +4,12 @@
 // moment.
 //
 // The input is a sequence of steps, each with a byte that says what it is (its low three bits) and a number
-// (the others): a frame of that length is sent, or shown; frames are received, as many as the number; the
-// consumer arms and disarms; a word of the control block, or a frame's length, is overwritten with the eight
-// or four bytes that follow; the next 32 bytes are read as a mark. What must hold: frames that are given, and
-// rooms to write them, lie in the ring and have possible lengths; an end that finds the ring broken never
-// gives or takes anything again; a mark that is understood is written as it was.
+// (the others): a frame of that length is sent, from 24 on a run, or shown; frames are received, as many as
+// the number; the consumer arms and disarms; a word of the control block, or the beginning of a slot, is
+// overwritten with the eight bytes that follow; the next 32 bytes are read as a mark. What must hold: frames
+// that are given, and rooms to write them, lie in the ring, do not overlap and have possible lengths; an end
+// that finds the ring broken never gives or takes anything again; a mark that is understood is written as it
+// was.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -25,10 +26,12 @@
 namespace urnic::drivers {
 namespace {
 
-constexpr RingGeometry kGeometry{.slots = 4, .max_frame_bytes = 100};
+constexpr RingGeometry kGeometry{.slots = 8, .max_frame_bytes = 100};
 constexpr std::size_t kSlotsAt = 4096;
 constexpr std::size_t kShortest = 14;
 constexpr std::size_t kMarkBytes = 32;
+constexpr std::size_t kFirstRun = 24;
+constexpr std::size_t kBytesOfRunStep = 25;
 
 enum class Step : std::uint8_t {
   kSend,
@@ -66,7 +69,8 @@ class Rig {
   void play(Step step, std::size_t number, std::span<const std::byte>& input) {
     switch (step) {
       case Step::kSend:
-        return send(kShortest + number * 2);
+        return number < kFirstRun ? send(kShortest + number * 2)
+                                  : send_run((number - kFirstRun + 1) * kBytesOfRunStep);
       case Step::kShow:
         producer_.publish();
         return;
@@ -81,7 +85,7 @@ class Rig {
       case Step::kChangeControl:
         return change(number % 24 * 8, 8, input);
       case Step::kChangeLength:
-        return change(kSlotsAt + number % kGeometry.slots * kGeometry.slot_bytes(), 4, input);
+        return change(kSlotsAt + number % kGeometry.slots * kGeometry.slot_bytes(), 8, input);
       case Step::kMark:
         return read_mark(input);
     }
@@ -98,16 +102,33 @@ class Rig {
     producer_.commit(length);
   }
 
+  void send_run(std::size_t length) {
+    const auto room = producer_.reserve();
+    if (room.empty()) return;
+    const std::span<std::byte> run(room.data(), producer_.run_bytes());
+    require(is_inside(run), "the room for a run is in the ring");
+    length = std::clamp(length, kShortest, run.size());
+    std::memset(run.data(), static_cast<int>(length), length);
+    producer_.commit_run(length, {.mtu = transport::PathMtu::k256, .packets = 2});
+  }
+
   void receive(std::size_t most) {
     const bool was_broken = consumer_.is_broken();
     std::array<nic::ReceivedFrame, 8> frames;
     const std::size_t count = consumer_.receive(std::span(frames).first(most));
     require(count <= most && count <= kGeometry.slots, "no more frames than fit");
     require(!(was_broken && count > 0), "a broken ring has no frames");
+    const std::byte* end_of_last = nullptr;
+    bool has_wrapped = false;
     for (const auto frame : std::span(frames).first(count)) {
-      require(frame.size() >= kShortest && frame.size() <= kGeometry.max_frame_bytes,
-              "a frame has a possible length");
+      const std::size_t longest = frame.shape().is_run() ? kMaxRunBytes : kGeometry.max_frame_bytes;
+      require(frame.size() >= kShortest && frame.size() <= longest, "a frame has a possible length");
       require(is_inside(frame), "a frame is in the ring");
+      if (end_of_last != nullptr && frame.data() < end_of_last) {
+        require(!has_wrapped, "frames do not overlap");
+        has_wrapped = true;
+      }
+      end_of_last = frame.data() + frame.size();
     }
   }
 

@@ -39,11 +39,14 @@ constexpr std::uint8_t kSend = 0;
 constexpr std::uint8_t kWrite = 2;
 constexpr std::uint8_t kRead = 4;
 constexpr std::uint8_t kInlineSend = 5;
+constexpr std::uint8_t kNoRun = 0;
+constexpr std::uint8_t kRunOf256 = 1;
+constexpr std::uint8_t kRunOf1024 = 2;
 
 class Script {
  public:
-  Script& step(std::uint8_t flags, std::uint8_t choice, const Bytes& bytes) {
-    const std::size_t length = bytes.size();
+  Script& step(std::uint8_t flags, std::uint8_t choice, const Bytes& bytes, std::uint8_t run = kNoRun) {
+    const std::size_t length = bytes.size() | std::size_t{run} << 14;
     for (const std::size_t byte : {std::size_t{flags}, std::size_t{choice}, length & 0xff, length >> 8}) {
       bytes_.push_back(static_cast<std::byte>(byte));
     }
@@ -54,6 +57,10 @@ class Script {
   Script& packet(const Bytes& bytes, std::uint8_t choice = 0, std::uint8_t more_flags = 0) {
     return step(Step::kPacket | Step::kQueuePair | Step::kSequence | Step::kRemoteKey | more_flags, choice,
                 bytes);
+  }
+  /// The same for a run of packets whose MTU has the given code in device_script.h.
+  Script& run(const Bytes& bytes, std::uint8_t choice = 0, std::uint8_t mtu = kRunOf1024) {
+    return step(Step::kPacket | Step::kQueuePair | Step::kSequence | Step::kRemoteKey, choice, bytes, mtu);
   }
   /// A step whose bytes do not count, only their number: the length of the posted message follows from it.
   Script& post(std::uint8_t flags, std::uint8_t choice, std::size_t size_index) {
@@ -183,6 +190,22 @@ Script read_responses() {
   script.post(Step::kPostSend, on_qp(1, 0, kRead), 5);
   script.packet(response(Opcode::kRcReadResponseLast, 0x1f, 4), on_qp(1));  // out of order
   script.packet(response(Opcode::kRcReadResponseFirst, 0x1f, 12, -2), on_qp(1));
+  return script;
+}
+
+Script runs() {
+  Script script;
+  script.run(rdma(Opcode::kRcWriteOnly, 2 * kMtu + 7, 2 * kMtu + 7));
+  script.run(rdma(Opcode::kRcWriteFirst, 7000, 3 * kMtu)).run(request(Opcode::kRcWriteMiddle, 2 * kMtu));
+  script.run(request(Opcode::kRcWriteLast, 7000 - 5 * kMtu));
+  script.post(Step::kPostReceive, on_qp(0), 5).run(request(Opcode::kRcSendOnlyWithImmediate, 2 * kMtu + 5));
+  script.run(request(Opcode::kRcSendOnly, 2 * kMtu));     // no receive
+  script.run(request(Opcode::kRcSendOnly, 2 * kMtu, 5));  // a gap
+  script.run(rdma(Opcode::kRcWriteOnly, 2 * kMtu, 2 * kMtu), on_qp(0), kRunOf256);
+  script.run(rdma(Opcode::kRcWriteOnly, 3 * kMtu, 3 * kMtu, 0x3ff0), on_qp(1));  // over the end of the region
+  script.post(Step::kPostSend, on_qp(2, 0, kRead), 5);
+  script.run(response(Opcode::kRcReadResponseOnly, 0x1f, 3000, -2), on_qp(2));
+  script.run(request(Opcode::kUdSendOnly, 3000), on_qp(1)).run(request(Opcode::kRcAcknowledge, 0), on_qp(2));
   return script;
 }
 
@@ -421,7 +444,7 @@ int write_all(const fs::path& fixtures, const fs::path& folder) {
                  write(folder / "made_writes.bin", writes()) && write(folder / "made_reads.bin", reads()) &&
                  write(folder / "made_acknowledgements.bin", acknowledgements()) &&
                  write(folder / "made_read_responses.bin", read_responses()) &&
-                 write(folder / "made_silence.bin", silence()) &&
+                 write(folder / "made_runs.bin", runs()) && write(folder / "made_silence.bin", silence()) &&
                  write(folder / "made_rc_operations.bin", all_operations(0, Service::kRc)) &&
                  write(folder / "made_xrc_operations.bin", all_operations(kInitiatorQp, Service::kXrc)) &&
                  write(folder / "made_answered_operations.bin", answered_operations()) &&

@@ -34,7 +34,10 @@ class Command:
         self._output = b""
         self._received = b""
         encoded = base64.b64encode(text.encode()).decode()
-        channel.sendall(f"{self._number} {seconds} {encoded}\n".encode())
+        try:
+            channel.sendall(f"{self._number} {seconds} {encoded}\n".encode())
+        except OSError as error:
+            raise GuestError(f"the guest ended: {error}\n{guest.console()}") from error
 
     def wait(self, timeout):
         """The exit code, or None when the time is over. Commands that ran too long for the guest end with 143

@@ -114,7 +114,8 @@ std::optional<Bytes> QpTest::poll_bytes() {
   const std::size_t room = kMostHeaderBytes + bytes(config_.path_mtu);
   buffer_.assign(room + kGuardBytes, kGuard);
   const std::span<std::byte> out(buffer_);
-  const WrittenPacket written = endpoint_.poll_transmit(out.first(room), now_);
+  const WrittenPacket written = link_takes_runs_ ? endpoint_.poll_run(out.first(room), 1, now_)
+                                                 : endpoint_.poll_transmit(out.first(room), now_);
   const std::size_t size = written.size;
   EXPECT_LE(size, room);
   EXPECT_TRUE(std::all_of(buffer_.begin() + static_cast<std::ptrdiff_t>(room), buffer_.end(),

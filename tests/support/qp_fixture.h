@@ -129,6 +129,8 @@ class QpTest : public ::testing::Test {
   RecordingQpEventSink events_;
   Counters counters_;
   Time now_{std::chrono::seconds(1)};
+  /// Packets leave as they do on a link that takes runs, but one by one.
+  bool link_takes_runs_ = false;
 
  private:
   void expire_timer();

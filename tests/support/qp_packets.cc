@@ -282,6 +282,48 @@ std::vector<QpPacket> read_responses(Psn first, const Bytes& message, std::size_
   });
 }
 
+namespace {
+
+/// The opcode of a message of one packet, where the last one of several has the opcode `last`.
+wire::Opcode only_of(std::uint8_t last) {
+  const std::uint8_t operation = last & 0x1f;
+  // READ responses, and SEND with Invalidate.
+  const bool is_next = operation == 0x0f || operation == 0x16;
+  return static_cast<wire::Opcode>(last + (is_next ? 1 : 2));
+}
+
+bool is_first(std::uint8_t opcode) {
+  const std::uint8_t operation = opcode & 0x1f;
+  return operation == 0x00 || operation == 0x06 || operation == 0x0d;
+}
+
+bool is_middle(std::uint8_t opcode) {
+  const std::uint8_t operation = opcode & 0x1f;
+  return operation == 0x01 || operation == 0x07 || operation == 0x0e;
+}
+
+}  // namespace
+
+QpPacket joined(const std::vector<QpPacket>& packets) {
+  const QpPacket& first = packets.front();
+  const QpPacket& last = packets.back();
+  if (packets.size() == 1) return first;
+  const bool begins = is_first(to_integer(first.opcode));
+  const bool ends = !is_middle(to_integer(last.opcode));
+  QpPacket whole = first;
+  whole.ack_request = last.ack_request;
+  whole.solicited = last.solicited;
+  whole.immediate = last.immediate;
+  if (ends) {
+    whole.opcode = begins ? only_of(to_integer(last.opcode)) : last.opcode;
+    whole.syndrome = last.syndrome;
+    whole.msn = last.msn;
+  }
+  whole.payload.clear();
+  for (const QpPacket& packet : packets) whole.payload = whole.payload + packet.payload;
+  return whole;
+}
+
 std::vector<QpPacket> slice(const std::vector<QpPacket>& packets, std::size_t from, std::size_t count) {
   const auto begin = packets.begin() + static_cast<std::ptrdiff_t>(from);
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};

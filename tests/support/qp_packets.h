@@ -128,6 +128,9 @@ std::vector<QpPacket> send_message(Psn first, const Bytes& message, std::size_t 
 std::vector<QpPacket> write_message(Psn first, const Bytes& message, std::size_t mtu, Remote to = kShared);
 std::vector<QpPacket> read_responses(Psn first, const Bytes& message, std::size_t mtu, std::uint32_t msn = 1);
 
+/// Packets of one message, one after the other, as a run (transport/wire/run.h).
+QpPacket joined(const std::vector<QpPacket>& packets);
+
 /// Packets [from, from + count) of `packets`.
 std::vector<QpPacket> slice(const std::vector<QpPacket>& packets, std::size_t from, std::size_t count);
 

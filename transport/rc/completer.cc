@@ -139,13 +139,32 @@ void Completer::on_response(const wire::Packet& packet, Time now) {
     head_error_ = local_protection_error(status);
     return;
   }
-  if (index + 1 == wqe.packet_count) {
+  on_response_taken(psn, now);
+}
+
+// All responses to the oldest request, up to this one, are where they belong.
+void Completer::on_response_taken(Psn last, Time now) {
+  if (last == window_.head_last_psn()) {
     complete_head({.status = CompletionStatus::kSuccess});
   } else {
-    window_.acknowledge_part(psn + 1);
+    window_.acknowledge_part(last + 1);
   }
   acknowledge_executed();
   made_progress(now);
+}
+
+bool Completer::on_run(const wire::Run& run, Time now) {
+  const wire::Packet& whole = run.whole();
+  const bool is_next = window_.has_outstanding() && whole.bth.psn == window_.oldest() &&
+                       !pacer_.is_active() && window_.is_outstanding(run.last_psn());
+  if (!is_next || window_.head().request.operation != SendOperation::kRead) return false;
+  const std::uint32_t index = (whole.bth.psn.value() - window_.head().first_psn.value()) & Psn::kMask;
+  if (!is_expected_run(run, index)) return false;
+  if (take_response(whole, index * bytes(config_.path_mtu)) != DmaStatus::kOk) return false;
+  retry_.end_probe();
+  window_.recovery().on_executed(run.last_psn() + 1, false);
+  on_response_taken(run.last_psn(), now);
+  return true;
 }
 
 // The missing answer has come: what the peer acknowledged after it is done as well.
@@ -183,6 +202,23 @@ bool Completer::is_expected_response(const wire::Packet& packet, std::uint32_t i
   return !is_refusal && packet.info->ends_message() == window_.ends_piece(wqe, index) &&
          (!window_.begins_piece(index) || packet.info->begins_message()) &&
          packet.payload.size() == expected_bytes;
+}
+
+// The same of all packets of a run: each piece of the READ has an end that the peer must mark.
+bool Completer::is_expected_run(const wire::Run& run, std::uint32_t index) const {
+  const wire::Packet& whole = run.whole();
+  const SendWqe& wqe = window_.head();
+  const std::uint32_t last = index + run.packets() - 1;
+  if (run.mtu() != config_.path_mtu || last >= wqe.packet_count || !window_.are_in_one_piece(index, last)) {
+    return false;
+  }
+  const std::uint32_t mtu = bytes(config_.path_mtu);
+  const std::uint32_t rest = wqe.length - index * mtu;
+  const bool is_refusal = has(whole.info->headers, wire::Headers::kAeth) &&
+                          kind_of(whole.aeth.syndrome) != SyndromeKind::kAcknowledge;
+  return !is_refusal && whole.info->ends_message() == window_.ends_piece(wqe, last) &&
+         (!window_.begins_piece(index) || whole.info->begins_message()) &&
+         whole.payload.size() == std::min(rest, run.packets() * mtu);
 }
 
 // Completes what is covered by an acknowledgement of everything before `psn`. False when that passes a READ

@@ -18,6 +18,7 @@
 #include "transport/rc/send_window.h"
 #include "transport/send_completion.h"
 #include "transport/wire/packet.h"
+#include "transport/wire/run.h"
 
 namespace urnic::transport {
 
@@ -34,6 +35,8 @@ class Completer {
 
   /// An acknowledgement, NAK or response from the peer.
   void on_packet(const wire::Packet& packet, Time now);
+  /// As Endpoint::on_run(): responses to the oldest READ.
+  bool on_run(const wire::Run& run, Time now);
   /// The retry timer may have run out. As Endpoint::on_timeout().
   bool on_timeout(Time now);
 
@@ -64,6 +67,8 @@ class Completer {
   InFlight in_flight() const { return {.oldest = window_.oldest(), .end = window_.sent_end()}; }
   bool is_expected_response(const wire::Packet& packet, std::uint32_t index, std::uint32_t offset) const;
   void complete_unheard(SendOutcome outcome);
+  bool is_expected_run(const wire::Run& run, std::uint32_t index) const;
+  void on_response_taken(Psn last, Time now);
   DmaStatus take_response(const wire::Packet& packet, std::uint32_t offset);
   void made_progress(Time now);
 

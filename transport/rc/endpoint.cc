@@ -3,6 +3,7 @@
 #include "transport/rc/endpoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace urnic::transport {
@@ -91,11 +92,19 @@ void RcEndpoint::on_congestion_parameters(Time now) {
 }
 
 void RcEndpoint::on_request(const wire::Packet& packet, Time now) {
-  const bool can_execute = deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr;
-  if (!can_execute) return deps_.counters.add(Counter::kWrongState);
+  if (!can_execute()) return deps_.counters.add(Counter::kWrongState);
   lifecycle_.report(QpEvent::kCommunicationEstablished);
   responder_is_next_ = true;
   responder_.on_request(packet, now);
+}
+
+bool RcEndpoint::on_run(const wire::Run& run, Time now) {
+  if (!can_receive(state())) return false;
+  if (!run.whole().info->is_request) return can_send(state()) && completer_.on_run(run, now);
+  if (!can_execute()) return false;
+  lifecycle_.report(QpEvent::kCommunicationEstablished);
+  responder_is_next_ = true;
+  return responder_.on_run(run, now);
 }
 
 bool RcEndpoint::on_timeout(Time now) {
@@ -113,31 +122,38 @@ Time RcEndpoint::next_timeout() const {
   return can_send(state()) ? std::min(response, retry_.next_timeout()) : response;
 }
 
-WrittenPacket RcEndpoint::poll_transmit(std::span<std::byte> out, Time now) {
+WrittenPacket RcEndpoint::poll_run(std::span<std::byte> out, std::uint32_t most, Time now) {
+  const bool is_usual = config().service == wire::Service::kRc && !pacer_.is_active();
+  const auto fit = (out.size() - kMaxPacketHeaderBytes) >> std::countr_zero(bytes(config().path_mtu));
+  return poll(out, is_usual ? std::min(most, static_cast<std::uint32_t>(fit)) : 1, now);
+}
+
+/// A packet, or with `most` above 1 a run of so many at most; `most` is 0 where the link takes no runs.
+WrittenPacket RcEndpoint::poll(std::span<std::byte> out, std::uint32_t most, Time now) {
   if (state() == QpState::kError) {
     flush();
     return {};
   }
   if (!can_receive(state())) return {};
   if (can_send(state())) do_local_work();
-  if (state() == QpState::kError) return poll_transmit(out, now);
+  if (state() == QpState::kError) return poll(out, most, now);
 
   // Responses and requests take turns, so that a long READ of the peer's does not stop our own sending. When
   // the pacer held both, the side whose turn it was keeps its turn.
-  WrittenPacket packet = responder_is_next_ ? responder_.poll_transmit(out, now) : WrittenPacket{};
+  WrittenPacket packet = responder_is_next_ ? responder_.poll_transmit(out, most, now) : WrittenPacket{};
   const bool is_response = packet.size > 0;
   if (packet.size == 0 && can_send(state())) {
-    packet = requester_.poll_transmit(out, now);
+    packet = requester_.poll_transmit(out, most, now);
     if (packet.size > 0) responder_.on_own_request(now, !requester_.is_inside_data());
   }
-  if (packet.size == 0 && !responder_is_next_) packet = responder_.poll_transmit(out, now);
+  if (packet.size == 0 && !responder_is_next_) packet = responder_.poll_transmit(out, most, now);
   if (packet.size > 0) responder_is_next_ = !is_response;
 
   fail_if_needed();
   if (!is_draining()) lifecycle_.report(QpEvent::kSqDrained);
   // The peer has been told why; now the connection ends (the flush comes with the next poll).
   if (responder_.has_failed() && !responder_.has_pending_response()) fail();
-  return packet.size == 0 && state() == QpState::kError ? poll_transmit(out, now) : packet;
+  return packet.size == 0 && state() == QpState::kError ? poll(out, most, now) : packet;
 }
 
 // A failure ends the connection; the work requests after it are flushed.

@@ -52,18 +52,22 @@ class RcEndpoint final : public Endpoint {
   void forget_receiver(const ReceiveQueue& queue) override { responder_.forget_receiver(queue); }
 
   void on_packet(const wire::Packet& packet, Time now) override;
+  bool on_run(const wire::Run& run, Time now) override;
   bool on_congestion_notification(Time now) override;
   void on_congestion_parameters(Time now) override;
   bool on_timeout(Time now) override;
   Time next_timeout() const override;
   Time acknowledge_by() const override { return can_send(state()) ? retry_.overdue_at() : kNever; }
   void restart_ack_timer(Time now) override { retry_.restart(now); }
-  WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override;
+  WrittenPacket poll_transmit(std::span<std::byte> out, Time now) override { return poll(out, 0, now); }
+  WrittenPacket poll_run(std::span<std::byte> out, std::uint32_t most, Time now) override;
   bool has_pending_response() const override { return responder_.has_pending_response(); }
   void flush_delayed_ack() override { responder_.flush_delayed_ack(); }
 
  private:
+  bool can_execute() const { return deps_.receiver.queue != nullptr || deps_.xrc_receivers != nullptr; }
   void on_request(const wire::Packet& packet, Time now);
+  WrittenPacket poll(std::span<std::byte> out, std::uint32_t most, Time now);
   void do_local_work();
   void flush();
   void fail_if_needed();

@@ -27,7 +27,7 @@ bool consumes_receive(SendOperation operation) {
 
 }  // namespace
 
-WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
+WrittenPacket Requester::poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now) {
   if (retry_.is_waiting_for_receiver()) return {};
   window_.skip_unwanted();
   if (!has_work()) return wait(now);
@@ -41,14 +41,14 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, Time now) {
   const Psn psn = window_.cursor_psn();
   const Psn end = psn + window_.current_psns();
   const bool is_repetition = window_.is_outstanding(psn);
-  const WrittenPacket packet = emit_request(wqe, out, now);
+  const WrittenPacket packet = emit_request(wqe, out, most, now);
   if (packet.size == 0) return {};
-  window_.advance();
+  window_.advance(packet.packets);
   if (is_repetition) window_.recovery().on_sent_again(psn, end, window_.sent_end());
   retry_.on_sent(now);
   if (is_paced) [[unlikely]] {
     pacer_.on_sent({.psn = psn,
-                    .bytes = static_cast<std::uint32_t>(packet.size),
+                    .bytes = packet.size,
                     .asks_for_ack = has_response(wqe.request.operation) || packets_since_ack_request_ == 0,
                     .is_repetition = is_repetition},
                    now);
@@ -70,7 +70,7 @@ bool Requester::may_send(const SendWqe& wqe) const {
   if (consumes_receive(wqe.request.operation) && !credits_.cover(wqe) && !window_.current_is_head()) {
     return false;
   }
-  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.has_reach();
+  return window_.packets_in_flight() < window_packets_ && window_.has_psn_space(1) && window_.reach() > 0;
 }
 
 // Responses of READs are bounded by the window as requests are: what the peer sends at once may be more than
@@ -84,7 +84,28 @@ bool Requester::may_ask(const SendWqe& wqe) const {
   return !is_read || window_.read_psns_in_flight() + psns <= config_.window_packets;
 }
 
-WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now) {
+// On a network an ACK takes so long that a window needs several. A congestion controller learns from each.
+// A link that takes runs is memory: the ACK is there at once, but costs both NICs a turn on a processor.
+std::uint32_t Requester::packets_between_ack_requests(bool takes_runs) const {
+  const std::uint32_t parts_of_window = takes_runs && !pacer_.is_active() ? 2 : 4;
+  return std::max(window_packets_ / parts_of_window, 1u);
+}
+
+// How many packets of the message may leave as one, `most` at most: as many as would leave one after the
+// other, up to the first that asks for an acknowledgement. What is sent again is sent in single packets: some
+// of it may have come. After a loss and with a controller each packet is decided on by itself.
+std::uint32_t Requester::run_length(const SendWqe& wqe, std::uint32_t most) const {
+  if (most <= 1 || wqe.packet_count == 1) return 1;
+  if (retry_.is_probing() || pacer_.is_active() || window_.is_repeating()) return 1;
+  const std::uint32_t left = std::min({most, wqe.packet_count - window_.current_packet(),
+                                       window_packets_ - window_.packets_in_flight(), window_.reach()});
+  if (!window_.has_psn_space(left)) return 1;
+  const std::uint32_t between = packets_between_ack_requests(true);
+  return std::min(left, std::max(between, packets_since_ack_request_ + 1) - packets_since_ack_request_);
+}
+
+WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most,
+                                      Time now) {
   switch (wqe.request.operation) {
     case SendOperation::kRead:
       return emit_read_request(wqe, out);
@@ -100,7 +121,7 @@ WrittenPacket Requester::emit_request(const SendWqe& wqe, std::span<std::byte> o
     case SendOperation::kSendWithInvalidate:
     case SendOperation::kWrite:
     case SendOperation::kWriteWithImmediate:
-      return emit_data(wqe, out, now);
+      return emit_data(wqe, out, most, now);
     case SendOperation::kLocalInvalidate:
     case SendOperation::kBindWindow:
       break;
@@ -156,35 +177,40 @@ WrittenPacket Requester::emit_atomic(const SendWqe& wqe, std::span<std::byte> ou
 WrittenPacket Requester::emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out) {
   if (wqe.length != kAtomicBytes) return fail_head({.status = CompletionStatus::kLocalLengthError});
   const wire::Packet packet = packet_for(wqe, Opcode::kRcAtomicWrite);
-  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  const std::uint32_t header_size = wire::header_bytes(packet.bth.opcode);
   const DmaStatus status = read(wqe, 0, out.subspan(header_size, kAtomicBytes), nullptr);
   if (status != DmaStatus::kOk) return fail_memory(status);
   return {.size = wire::emit_headers(packet, out) + kAtomicBytes};
 }
 
-WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now) {
+WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most,
+                                   Time now) {
+  const std::uint32_t packets = run_length(wqe, most);
   const std::uint32_t packet_index = window_.current_packet();
   const std::uint32_t offset = packet_index * bytes(config_.path_mtu);
-  const std::uint32_t size = std::min(wqe.length - offset, bytes(config_.path_mtu));
-  const bool is_last = packet_index + 1 == wqe.packet_count;
+  const std::uint32_t size = std::min(wqe.length - offset, packets * bytes(config_.path_mtu));
+  const bool is_last = packet_index + packets == wqe.packet_count;
   const DataOpcodes& opcodes = *find_data_opcodes(wqe.request.operation);
   wire::Packet packet = packet_for(wqe, opcode_at(opcodes, packet_index == 0, is_last));
   const wire::OpcodeInfo& info = wire::info(packet.bth.opcode);
 
   const std::uint8_t padding = wire::pad_bytes(size);
-  const std::size_t header_size = wire::header_bytes(packet.bth.opcode);
+  const std::uint32_t header_size = wire::header_bytes(packet.bth.opcode);
   wire::TailCrc tail;
-  const DmaStatus status = read(wqe, offset, out.subspan(header_size, size), &tail);
-  if (status != DmaStatus::kOk) return fail_memory(status);
+  const DmaStatus status = read(wqe, offset, out.subspan(header_size, size), packets == 1 ? &tail : nullptr);
+  if (status != DmaStatus::kOk) {
+    // All before the first packet that cannot be read leaves.
+    return packets == 1 ? fail_memory(status) : emit_data(wqe, out, 1, now);
+  }
   wire::write_padding(out.subspan(header_size + size, padding), tail);
 
   // Ask often enough that the window never closes, and no wait begins, without an acknowledgement on its way.
   const bool is_last_of_probe =
       retry_.is_probing() && window_.psns_in_flight() + 1 >= config_.window_after_timeout;
+  packets_since_ack_request_ += packets;
   const bool ask = is_last || is_last_of_probe ||
-                   ++packets_since_ack_request_ >= std::max(window_packets_ / 4, 1u) ||
-                   (pacer_.is_active() &&
-                    pacer_.holds_behind(static_cast<std::uint32_t>(header_size + size + padding), now));
+                   packets_since_ack_request_ >= packets_between_ack_requests(most > 0) ||
+                   (pacer_.is_active() && pacer_.holds_behind(header_size + size + padding, now));
   if (ask) packets_since_ack_request_ = 0;
   const bool may_be_solicited = is_last && (info.operation == wire::Operation::kSend || info.has_immediate());
   packet.bth.solicited = wqe.request.solicited && may_be_solicited;
@@ -192,7 +218,7 @@ WrittenPacket Requester::emit_data(const SendWqe& wqe, std::span<std::byte> out,
   packet.bth.ack_request = ask;
   packet.immediate = wqe.request.immediate;
   packet.invalidate_rkey = wqe.request.invalidate_rkey;
-  return {.size = wire::emit_headers(packet, out) + size + padding, .tail = tail};
+  return {.size = wire::emit_headers(packet, out) + size + padding, .packets = packets, .tail = tail};
 }
 
 // Copies the message's bytes from `offset` on into `to`.

@@ -38,8 +38,9 @@ class Requester {
   /// While it drains no new work request is begun (state SQD).
   void drain(bool draining) { is_draining_ = draining; }
 
-  /// As Endpoint::poll_transmit().
-  WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
+  /// As Endpoint::poll_run(): a single packet where `most` is 1, and where it is 0, since the link takes no
+  /// runs. `out` has room for `most`.
+  WrittenPacket poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now);
 
   /// Whether a SEND or WRITE has begun to leave, and not ended.
   bool is_inside_data() const { return window_.is_inside_data(); }
@@ -58,15 +59,17 @@ class Requester {
   WrittenPacket wait(Time now);
   bool may_send(const SendWqe& wqe) const;
   bool may_ask(const SendWqe& wqe) const;
+  std::uint32_t packets_between_ack_requests(bool takes_runs) const;
+  std::uint32_t run_length(const SendWqe& wqe, std::uint32_t most) const;
   WrittenPacket fail_head(const SendOutcome& failure);
   WrittenPacket fail_memory(DmaStatus status);
   wire::Packet packet_for(const SendWqe& wqe, wire::Opcode opcode) const;
-  WrittenPacket emit_request(const SendWqe& wqe, std::span<std::byte> out, Time now);
+  WrittenPacket emit_request(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most, Time now);
   WrittenPacket emit_flush(const SendWqe& wqe, std::span<std::byte> out) const;
   WrittenPacket emit_atomic(const SendWqe& wqe, std::span<std::byte> out);
   WrittenPacket emit_atomic_write(const SendWqe& wqe, std::span<std::byte> out);
   WrittenPacket emit_read_request(const SendWqe& wqe, std::span<std::byte> out) const;
-  WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, Time now);
+  WrittenPacket emit_data(const SendWqe& wqe, std::span<std::byte> out, std::uint32_t most, Time now);
   DmaStatus read(const SendWqe& wqe, std::uint32_t offset, std::span<std::byte> to, wire::TailCrc* tail);
 
   const QpDependencies& deps_;

@@ -62,7 +62,8 @@ bool Responder::execute_next(const Packet& packet, Time now) {
   if (const auto nak = check_sequence(packet)) return refused(*nak);
   if (const auto nak = find_xrc_receiver(packet)) return refused(*nak);
   if (const auto nak = check(packet)) return refused(*nak);
-  if (needs_receive(packet) && !receiver_.queue->take(receive_)) {
+  // A run that could not be executed at once may have taken it.
+  if (needs_receive(packet) && !has_receive_ && !receiver_.queue->take(receive_)) {
     deps_.counters.add(Counter::kOutOfBuffer);
     nak_ = PendingNak{rnr_nak_syndrome(config_.min_rnr_timer), packet.bth.psn};
     repetition_.refuse(packet.bth.psn);
@@ -70,7 +71,12 @@ bool Responder::execute_next(const Packet& packet, Time now) {
   }
   has_receive_ = has_receive_ || needs_receive(packet);
   if (const auto nak = execute(packet)) return refused(*nak);
+  on_executed(packet, packet.bth.psn, now);
+  return true;
+}
 
+// A packet, or a run up to `last`.
+void Responder::on_executed(const Packet& packet, Psn last, Time now) {
   repetition_.end();
   // An earlier RNR NAK or sequence NAK that did not leave yet has become wrong.
   nak_.reset();
@@ -78,10 +84,9 @@ bool Responder::execute_next(const Packet& packet, Time now) {
     // Its response acknowledges what came before.
     ack_.clear();
   } else {
-    acknowledgeable_psn_ = packet.bth.psn;
+    acknowledgeable_psn_ = last;
     if (packet.bth.ack_request) set_ack_pending(packet, now);
   }
-  return true;
 }
 
 // The packets that waited for the one that was just executed.
@@ -377,9 +382,9 @@ void Responder::flush() {
   while (receiver_.queue->take(receive_)) complete_receive(CompletionStatus::kWorkRequestFlushed);
 }
 
-WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
+WrittenPacket Responder::poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now) {
   while (resources_.has_pending()) {
-    const ResponderResources::Part part = resources_.next();
+    const ResponderResources::Part part = resources_.next(std::max(most, 1u));
     const bool is_data = part.kind == ResponseKind::kReadData;
     if (is_data && pacer_.is_active() && pacer_.holds(now)) return emit_acknowledge_before(part, out);
     if (const WrittenPacket packet = emit_response(part, out, now); packet.size > 0) return packet;
@@ -409,7 +414,7 @@ WrittenPacket Responder::poll_transmit(std::span<std::byte> out, Time now) {
 WrittenPacket Responder::emit_response(const ResponderResources::Part& part, std::span<std::byte> out,
                                        Time now) {
   if (part.kind != ResponseKind::kAtomicAck) return emit_read_response(part, out, now);
-  resources_.advance();
+  resources_.advance(1);
   const Packet packet{.bth = {.opcode = with_service(wire::Opcode::kRcAtomicAcknowledge, config_.service),
                               .destination_qp = config_.remote_qp,
                               .psn = part.psn},
@@ -429,9 +434,12 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
   const std::size_t header_size = wire::header_bytes(opcode);
   wire::TailCrc tail;
   const DmaStatus status =
-      part.size == 0 ? DmaStatus::kOk
-                     : deps_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey, part.address,
-                                             out.subspan(header_size, part.size), &tail);
+      part.size == 0
+          ? DmaStatus::kOk
+          : deps_.dma.read_remote({.pd = part.pd, .qp = config_.local_qp}, part.rkey, part.address,
+                                  out.subspan(header_size, part.size), part.packets == 1 ? &tail : nullptr);
+  // All before the first packet that cannot be read leaves.
+  if (status != DmaStatus::kOk && part.packets > 1) return emit_read_response(resources_.next(1), out, now);
   if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
@@ -446,17 +454,17 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
     refuse(refusal::no_access(status), asked_for, now);
     return {};
   }
-  resources_.advance();
+  resources_.advance(part.packets);
   const std::uint8_t padding = wire::pad_bytes(part.size);
   wire::write_padding(out.subspan(header_size + part.size, padding), tail);
   const Packet packet{
       .bth = {.opcode = opcode, .pad_count = padding, .destination_qp = config_.remote_qp, .psn = part.psn},
       .aeth = {.syndrome = kAckSyndrome, .msn = msn_for(part)}};
-  const std::size_t size = wire::emit_headers(packet, out) + part.size + padding;
+  const std::uint32_t size = wire::emit_headers(packet, out) + part.size + padding;
   if (part.kind == ResponseKind::kReadData && pacer_.is_active()) [[unlikely]] {
-    pacer_.on_sent({.psn = part.psn, .bytes = static_cast<std::uint32_t>(size)}, now);
+    pacer_.on_sent({.psn = part.psn, .bytes = size}, now);
   }
-  return {.size = size, .tail = tail};
+  return {.size = size, .packets = part.packets, .tail = tail};
 }
 
 // A response that is sent again carries today's MSN (as rdma_rxe does it: capture vs_loss_both, frames 51 and
@@ -498,7 +506,7 @@ WrittenPacket Responder::emit_selective_nak(std::span<std::byte> out) {
                               .destination_qp = config_.remote_qp,
                               .psn = expected_psn_},
                       .aeth = {.syndrome = nak_syndrome(Nak::kPsnSequenceError), .msn = msn_}};
-  const std::size_t header_size = wire::emit_headers(packet, out);
+  const std::uint32_t header_size = wire::emit_headers(packet, out);
   reorder_->held().write(out.subspan(header_size).first<HeldPsns::kBitmapBytes>());
   return {.size = header_size + HeldPsns::kBitmapBytes};
 }

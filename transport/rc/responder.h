@@ -22,6 +22,7 @@
 #include "transport/rc/syndrome.h"
 #include "transport/receive_queue.h"
 #include "transport/wire/packet.h"
+#include "transport/wire/run.h"
 #include "transport/written_packet.h"
 
 namespace urnic::transport {
@@ -43,9 +44,12 @@ class Responder {
   void update() { resources_.resize(config_.max_responder_resources); }
 
   void on_request(const wire::Packet& packet, Time now);
+  /// As Endpoint::on_run().
+  bool on_run(const wire::Run& run, Time now);
 
-  /// As Endpoint::poll_transmit(), for responses.
-  WrittenPacket poll_transmit(std::span<std::byte> out, Time now);
+  /// As Endpoint::poll_run(), for responses: a single packet where `most` is 0 or 1. `out` has room for
+  /// `most`.
+  WrittenPacket poll_transmit(std::span<std::byte> out, std::uint32_t most, Time now);
   /// A packet of a request of ours leaves: an acknowledgement that waited goes after the last one of the
   /// message.
   void on_own_request(Time now, bool ends_message) {
@@ -115,9 +119,13 @@ class Responder {
   void execute_held(Time now);
 
   bool execute_next(const wire::Packet& packet, Time now);
+  void on_executed(const wire::Packet& packet, Psn last, Time now);
+  bool is_usual(const wire::Run& run) const;
+  bool write_run(const wire::Packet& whole);
+  bool receive_run(const wire::Packet& whole);
   std::optional<Refusal> check(const wire::Packet& packet) const;
   std::optional<Refusal> check_sequence(const wire::Packet& packet) const;
-  std::optional<Refusal> check_length(const wire::Packet& packet) const;
+  std::optional<Refusal> check_length(const wire::Packet& packet, std::uint32_t packets) const;
   std::optional<Refusal> check_access(const wire::Packet& packet) const;
   std::optional<Refusal> find_xrc_receiver(const wire::Packet& packet);
   bool needs_receive(const wire::Packet& packet) const;

@@ -11,7 +11,7 @@ using wire::Packet;
 using wire::Position;
 
 std::optional<Refusal> Responder::check(const Packet& packet) const {
-  if (const auto nak = check_length(packet)) return nak;
+  if (const auto nak = check_length(packet, 1)) return nak;
   return check_access(packet);
 }
 
@@ -35,15 +35,15 @@ std::optional<Refusal> Responder::find_xrc_receiver(const Packet& packet) {
 }
 
 // First and middle packets fill the path MTU, a last packet is not empty, none exceeds it, and a WRITE brings
-// exactly what its RETH announced (fact 29).
-std::optional<Refusal> Responder::check_length(const Packet& packet) const {
+// exactly what its RETH announced (fact 29). The same holds of a run as of its last packet.
+std::optional<Refusal> Responder::check_length(const Packet& packet, std::uint32_t packets) const {
   const std::size_t size = packet.payload.size();
-  const std::size_t mtu = bytes(config_.path_mtu);
+  const std::size_t full = std::size_t{packets} * bytes(config_.path_mtu);
   const Position position = packet.info->position;
   const bool more_follow = position == Position::kFirst || position == Position::kMiddle;
 
-  if (size > mtu) return refusal::kBadLength;
-  if (more_follow && size < mtu) return refusal::kBadLength;
+  if (size > full) return refusal::kBadLength;
+  if (more_follow && size < full) return refusal::kBadLength;
   if (position == Position::kLast && size == 0) return refusal::kBadLength;
 
   const bool has_reth = has(packet.info->headers, wire::Headers::kReth);

@@ -114,26 +114,30 @@ void ResponderResources::skip_answered() {
   while (first_pending_ < size_ && !resource(first_pending_).is_pending) ++first_pending_;
 }
 
-ResponderResources::Part ResponderResources::next() const {
+ResponderResources::Part ResponderResources::next(std::uint32_t most) const {
   const Resource& current = resource(first_pending_);
   const std::uint32_t offset = current.sent * mtu_bytes_;
+  const std::uint32_t packets =
+      current.was_answered ? 1 : std::min(most, current.answer_count - current.sent);
   return {.kind = current.kind,
           .original = current.original,
           .psn = current.answer_psn + current.sent,
+          .packets = packets,
           .pd = current.pd,
           .rkey = current.answer.rkey,
           .address = current.answer.address + offset,
-          .size = std::min(current.answer.length - offset, mtu_bytes_),
+          .size = std::min(current.answer.length - offset, packets * mtu_bytes_),
           .msn = current.msn,
           .is_first = current.sent == 0,
-          .is_last = current.sent + 1 == current.answer_count,
+          .is_last = current.sent + packets == current.answer_count,
           .is_repeat = current.was_answered};
 }
 
-void ResponderResources::advance() {
+void ResponderResources::advance(std::uint32_t packets) {
   assert(has_pending());
   Resource& current = resource(first_pending_);
-  if (++current.sent < current.answer_count) return;
+  current.sent += packets;
+  if (current.sent < current.answer_count) return;
   current.was_answered = true;
   drop_current();
 }

@@ -53,11 +53,12 @@ class ResponderResources {
   /// remembered.
   bool repeat_executed(Psn psn, ResponseKind kind);
 
-  /// One packet of a response.
+  /// One packet of a response, or a run of them.
   struct Part {
     ResponseKind kind = ResponseKind::kReadData;
     std::uint64_t original = 0;  ///< of kAtomicAck
     Psn psn;
+    std::uint32_t packets = 1;
     PdId pd{};
     Rkey rkey{};
     std::uint64_t address = 0;
@@ -68,10 +69,11 @@ class ResponderResources {
     bool is_repeat = false;  ///< all of it was sent before
   };
 
-  /// The next packet to send: of the READ with the lowest PSN that is not answered. Only while has_pending().
-  Part next() const;
-  /// The packet that next() named was sent.
-  void advance();
+  /// The next packet to send, or up to `most` if they are sent for the first time: of the READ with the
+  /// lowest PSN that is not answered. Only while has_pending().
+  Part next(std::uint32_t most) const;
+  /// So many packets that next() named were sent.
+  void advance(std::uint32_t packets);
 
   bool has_pending() const { return first_pending_ < size_; }
   /// The rest of the answer that next() belongs to will not be sent.

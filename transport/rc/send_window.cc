@@ -71,11 +71,12 @@ std::uint32_t SendWindow::current_psns() const {
   return std::min(read_piece_ - cursor_packet_ % read_piece_, wqe.packet_count - cursor_packet_);
 }
 
-void SendWindow::advance() {
+void SendWindow::advance(std::uint32_t packets) {
   const SendWqe& wqe = queue_.at(cursor_);
   if (!has_begun_work()) begun_end_ = cursor_ + 1;
-  const std::uint32_t psns = current_psns();
+  std::uint32_t psns = packets;
   if (has_response(wqe.request.operation)) {
+    psns = current_psns();
     ++reads_in_flight_;
     read_psns_in_flight_ += psns;
   }
@@ -121,7 +122,7 @@ std::uint32_t SendWindow::held_packets() const {
 }
 
 void SendWindow::skip_unwanted() {
-  while (is_repeating() && !recovery_->wants(cursor_psn(), cursor_part())) advance();
+  while (is_repeating() && !recovery_->wants(cursor_psn(), cursor_part())) advance(1);
 }
 
 RequestPart SendWindow::cursor_part() const {

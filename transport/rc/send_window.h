@@ -3,6 +3,7 @@
 // SendWindow: which PSNs of the send queue are acknowledged, in flight, and next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -78,8 +79,9 @@ class SendWindow {
   /// of its piece.
   std::uint32_t current_psns() const;
 
-  /// One packet at the cursor was sent.
-  void advance();
+  /// So many packets of SEND or WRITE at the cursor, all of one message, were sent, or a request that has a
+  /// response.
+  void advance(std::uint32_t packets);
 
   /// All before the cursor that are not acknowledged or answered.
   std::uint32_t psns_in_flight() const { return ahead(cursor_psn()); }
@@ -89,8 +91,11 @@ class SendWindow {
   std::uint32_t packets_in_flight() const {
     return unacknowledged_packets() - (is_selective_ ? held_packets() : 0);
   }
-  /// Whether the peer could hold one more.
-  bool has_reach() const { return !is_selective_ || unacknowledged_packets() < HeldPsns::kReach; }
+  /// How many more the peer could hold.
+  std::uint32_t reach() const {
+    if (!is_selective_) return ~std::uint32_t{0};
+    return HeldPsns::kReach - std::min<std::uint32_t>(unacknowledged_packets(), HeldPsns::kReach);
+  }
   /// Requests that have a response, and how many of their responses are missing.
   std::uint32_t reads_in_flight() const { return reads_in_flight_; }
   std::uint32_t read_psns_in_flight() const { return read_psns_in_flight_; }
@@ -115,6 +120,9 @@ class SendWindow {
   bool begins_piece(std::uint32_t index) const { return index % read_piece_ == 0; }
   bool ends_piece(const SendWqe& wqe, std::uint32_t index) const {
     return index + 1 == wqe.packet_count || begins_piece(index + 1);
+  }
+  bool are_in_one_piece(std::uint32_t first, std::uint32_t last) const {
+    return first / read_piece_ == last / read_piece_;
   }
   /// All before `psn`, inside the head work request, is acknowledged.
   void acknowledge_part(Psn psn);

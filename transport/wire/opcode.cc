@@ -150,7 +150,44 @@ constexpr std::array<OpcodeInfo, kOpcodes> make_table() {
 
 constexpr std::array<OpcodeInfo, kOpcodes> kTable = make_table();
 
+constexpr Opcode kNoOpcode{0xff};
+static_assert(!kTable[to_integer(kNoOpcode)].exists());
+
+/// Of each opcode, by position.
+using Places = std::array<std::array<Opcode, 4>, kOpcodes>;
+
+constexpr bool are_of_one_message(const OpcodeInfo& a, const OpcodeInfo& b) {
+  constexpr Headers kOfTheEnd = Headers::kImmediate | Headers::kIeth;
+  const bool are_both_ends = a.ends_message() && b.ends_message();
+  return a.operation == b.operation &&
+         (!are_both_ends ||
+          (to_integer(a.headers) & to_integer(kOfTheEnd)) == (to_integer(b.headers) & to_integer(kOfTheEnd)));
+}
+
+constexpr Places make_places() {
+  Places places{};
+  for (std::size_t opcode = 0; opcode < kOpcodes; ++opcode) {
+    places[opcode].fill(kNoOpcode);
+    if (!kTable[opcode].exists()) continue;
+    constexpr std::size_t kOpcodesOfService = 0x20;
+    const std::size_t first = opcode / kOpcodesOfService * kOpcodesOfService;
+    for (std::size_t other = first; other < first + kOpcodesOfService; ++other) {
+      Opcode& place = places[opcode][static_cast<std::size_t>(kTable[other].position)];
+      const bool is_first_found = place == kNoOpcode;
+      if (is_first_found && are_of_one_message(kTable[opcode], kTable[other]))
+        place = static_cast<Opcode>(other);
+    }
+  }
+  return places;
+}
+
+constexpr Places kPlaces = make_places();
+
 }  // namespace
+
+Opcode at_position(Opcode opcode, Position position) {
+  return kPlaces[to_integer(opcode)][static_cast<std::size_t>(position)];
+}
 
 std::size_t bytes_before(Headers header, Headers present) {
   const auto below = static_cast<Headers>((to_integer(header) - 1u) & to_integer(present));

@@ -128,6 +128,11 @@ constexpr Opcode with_service(Opcode opcode, Service service) {
   return static_cast<Opcode>((to_integer(opcode) & 0x1f) | to_integer(service));
 }
 
+/// The opcode of another packet of a message that has a packet of this one, at `position`. Only the packet
+/// that ends the message has the immediate, or the key to be invalidated. The opcode does not exist where
+/// messages of this service and operation have no such packet.
+Opcode at_position(Opcode opcode, Position position);
+
 /// Bytes of the headers of `present` that stand before `header` on the wire.
 std::size_t bytes_before(Headers header, Headers present);
 

@@ -38,7 +38,7 @@ class HeaderWriter {
     std::fill_n(out_.begin() + static_cast<std::ptrdiff_t>(size_), count, std::byte{0});
     size_ += count;
   }
-  std::size_t size() const { return size_; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(size_); }
 
  private:
   std::span<std::byte> out_;
@@ -78,11 +78,11 @@ Result<Packet, ParseError> parse_packet(std::span<const std::byte> bytes) {
   return parse_in_place<Packet>(bytes);
 }
 
-std::size_t header_bytes(Opcode opcode) {
+std::uint32_t header_bytes(Opcode opcode) {
   return Bth::kBytes + info(opcode).header_bytes;
 }
 
-std::size_t emit_headers(const Packet& packet, std::span<std::byte> out) {
+std::uint32_t emit_headers(const Packet& packet, std::span<std::byte> out) {
   const Headers headers = info(packet.bth.opcode).headers;
   assert(out.size() >= header_bytes(packet.bth.opcode));
 

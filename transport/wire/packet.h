@@ -46,7 +46,7 @@ Result<Packet, ParseError> parse_packet(std::span<const std::byte> bytes);
 
 /// Bytes that the BTH and the extended headers of `opcode` take; just the BTH's for an opcode that does not
 /// exist.
-std::size_t header_bytes(Opcode opcode);
+std::uint32_t header_bytes(Opcode opcode);
 
 /// Padding for a payload of `payload_bytes`: to a multiple of four (fact 3).
 constexpr std::uint8_t pad_bytes(std::size_t payload_bytes) {
@@ -55,6 +55,6 @@ constexpr std::uint8_t pad_bytes(std::size_t payload_bytes) {
 
 /// Writes BTH and the extended headers that packet.bth.opcode calls for to the front of `out` and returns
 /// their size, header_bytes(opcode). `info` and `payload` are not looked at. `out` must be large enough.
-std::size_t emit_headers(const Packet& packet, std::span<std::byte> out);
+std::uint32_t emit_headers(const Packet& packet, std::span<std::byte> out);
 
 }  // namespace urnic::transport::wire

@@ -11,7 +11,7 @@ namespace urnic::nic {
 class FakeWire::Port final : public kernel::VirtualPort {
  public:
   Port(FakeWire& wire, std::size_t end)
-      : VirtualPort(wire.inboxes_[end], wire.max_frame_bytes_), wire_(wire), end_(end) {}
+      : VirtualPort(wire.inboxes_[end], wire.max_frame_bytes_, 0xffff), wire_(wire), end_(end) {}
 
   Medium medium() const override { return wire_.medium_; }
   Result<void, Error> join(const transport::wire::Gid& group) override {
@@ -33,7 +33,8 @@ class FakeWire::Port final : public kernel::VirtualPort {
     way_ = found == wire_.ways.end() ? nullptr : &found->second;
     if (wire_.room[end_] == 0) return {};
     const bool has_room = way_ == nullptr || way_->room > 0;
-    if (has_room) return wire_.is_shared_memory ? Room::without_icrc(room()) : Room(room());
+    if (has_room && wire_.is_shared_memory) return Room::without_icrc(room(), wire_.run_bytes);
+    if (has_room) return room();
     return Room::none(way_->is_stalled ? Room::Refusal::kStalled : Room::Refusal::kStation);
   }
   void commit(std::size_t length) override {
@@ -43,6 +44,10 @@ class FakeWire::Port final : public kernel::VirtualPort {
   void commit_without_icrc(std::size_t length) override {
     take_room();
     VirtualPort::commit_without_icrc(length);
+  }
+  void commit_run(std::size_t length, RunShape shape) override {
+    take_room();
+    VirtualPort::commit_run(length, shape);
   }
   void flush() override {
     wire_.on_flush(end_);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,7 +34,12 @@ class FakeWire {
     inboxes_[end].emplace_back(frame, has_icrc);
   }
 
-  /// Every frame that left `end`, lost ones included.
+  /// The same for a run.
+  void deliver_run(std::size_t end, const Bytes& run, RunShape shape) {
+    inboxes_[end].emplace_back(run, false, shape);
+  }
+
+  /// Every frame that left `end`, lost ones included; a run is one.
   const std::vector<Bytes>& sent_by(std::size_t end) const { return sent_[end]; }
 
   /// What the ports were told of multicast groups: "end 0 joins ff02::5", "end 0 leaves ff02::5".
@@ -46,6 +52,8 @@ class FakeWire {
   };
   /// Whether it is memory that both ends share, where frames may come without their ICRC.
   bool is_shared_memory = false;
+  /// With shared memory: how long runs may be; 0: there are none.
+  std::uint16_t run_bytes = 0;
   /// Whether the other end only waits for its turn on a processor.
   bool awaits_turn = false;
   /// How many more frames each end takes before it is full.

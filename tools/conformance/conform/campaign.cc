@@ -76,7 +76,7 @@ CaseResult Campaign::run(const Case& next) {
 CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
   const auto settings = read_settings(script);
   if (!settings) return unknown(next, settings.error().message);
-  if (const auto reason = reason_against(script, settings.value())) return unknown(next, *reason);
+  if (const auto reason = reason_against(script)) return unknown(next, *reason);
   const auto pace = Pace::plan(script, settings.value());
   if (!pace) return unknown(next, pace.error().message);
   if (const auto error = find_agent()) return unknown(next, error->message);

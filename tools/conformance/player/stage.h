@@ -143,6 +143,14 @@ class Stage {
   virtual Result<std::uint64_t, Trouble> counter(transport::Counter counter) = 0;
   /// Whether completions say that their message was a solicited one: the verbs do not.
   virtual bool knows_solicited() const { return true; }
+  /// Whether a datagram that comes out tells which address handle it was posted with.
+  virtual bool knows_address_handles() const { return true; }
+  /// What must stand in front of a datagram for which arrive() was given the IP header `given`, where `there`
+  /// stands: on a wire the header is another one.
+  virtual Result<Octets, Trouble> expected_header(std::span<const std::byte> given,
+                                                  std::span<const std::byte> /*there*/) const {
+    return Octets(given.begin(), given.end());
+  }
   /// That were carried out and not taken. Null: the stage cannot tell.
   virtual std::vector<FlushRecord>* flushes() = 0;
 

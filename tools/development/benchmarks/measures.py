@@ -78,7 +78,7 @@ def _bandwidths():
     for verb in ("write", "read", "send"):
         for mtu in (4096, 1024):
             name = _bandwidth_name(verb, mtu)
-            own, share = (write, 0.9) if mtu == 4096 else (_bandwidth_name(verb, 4096), 0.5)
+            own, share = (write, 0.9) if mtu == 4096 else (_bandwidth_name(verb, 4096), 0.8)
             if own == name:
                 own, goal = "", ">= 0.6 x limit 4160 B and >= 3.5 x TCP"
             else:

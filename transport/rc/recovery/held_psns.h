@@ -17,7 +17,7 @@ namespace urnic::transport {
 class HeldPsns {
  public:
   static constexpr std::uint32_t kReach = 256;
-  static constexpr std::size_t kBitmapBytes = kReach / 8;
+  static constexpr std::uint32_t kBitmapBytes = kReach / 8;
   using Bitmap = std::span<const std::byte, kBitmapBytes>;
 
   /// Expects this one, and holds none.

@@ -24,10 +24,14 @@ void receive_queue_never_drained(void) {
   disconnect_pair();
 }
 
+/* Nothing completes before the peer has a receive, so that no room comes back in time. */
 void room_not_requested(void) {
-  connect_pair(5, 1, kTimeout);
-  for (unsigned i = 0; i < 6; ++i) post(IBV_WR_RDMA_WRITE, i == 5 ? IBV_SEND_SIGNALED : 0, 1, 2);
-  expect(poll_completions(1), IBV_WC_SUCCESS);
+  connect_pair(5, 6, kTimeout);
+  for (unsigned i = 0; i < 6; ++i) post(IBV_WR_SEND, i == 5 ? IBV_SEND_SIGNALED : 0, 1, 0);
+  for (unsigned i = 0; i < 6; ++i) {
+    if (post_receive(far_qp, kPiece) != 0) broken("ibv_post_recv: %m");
+  }
+  expect(poll_completions(7), IBV_WC_SUCCESS);
   disconnect_pair();
 }
 

@@ -144,7 +144,7 @@ Bytes packet_to_kqp() {
   nic::Path path = nic::Path::make({.destination = kSharedAddress}, {kSharedAddress},
                                    {.medium = nic::Medium::kIp}, transport::QpNumber{0x0a0001}, kQp);
   Bytes bytes(200);
-  const std::size_t size =
+  const std::uint32_t size =
       wire::emit_headers({.bth = {.opcode = wire::Opcode::kRcAcknowledge, .destination_qp = kQp}},
                          std::span(bytes).subspan(path.header_bytes()));
   bytes.resize(path.encapsulate(bytes, {.size = size}, {}));

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -49,6 +51,30 @@ TEST_F(DirectPortTest, LeavesNoIcrcOutWhereTheOtherNicMustHaveIt) {
   Nic a(folder, kA), b(folder, kB, 10s, nic::Medium::kEthernet, true);
   link(a, b);
   EXPECT_FALSE(a.port().reserve_to(kB).may_lack_icrc());
+  EXPECT_TRUE(a.port().reserve_to(kB).run().empty()) << "they have no ICRC";
+}
+
+TEST_F(DirectPortTest, CarriesRunsOnALinkThatNeedsNoIcrc) {
+  Nic a(folder, kA), b(folder, kB);
+  EXPECT_TRUE(a.port().reserve_to(kB).run().empty()) << "this is the switch's";
+  link(a, b);
+  const nic::Room room = a.port().reserve_to(kB);
+  ASSERT_GT(room.run().size(), room.size());
+  const std::size_t length = room.run().size() - 5;
+  std::fill_n(room.run().begin(), length, std::byte{9});
+  const auto sent = a.port().statistics().sent_frames;
+  const auto received = b.port().statistics().received_frames;
+  a.port().commit_run(length, {.mtu = transport::PathMtu::k1024, .packets = 8});
+  a.port().flush();
+  a.forward_to(b);
+  std::array<nic::ReceivedFrame, 32> frames;
+  std::size_t count = 0;
+  ASSERT_TRUE(until([&] { return (count = b.port().receive(frames)) > 0; }));
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(frames[0].size(), length);
+  EXPECT_EQ(frames[0].shape().mtu, transport::PathMtu::k1024);
+  EXPECT_EQ(a.port().statistics().sent_frames, sent + 8);
+  EXPECT_EQ(b.port().statistics().received_frames, received + 8);
 }
 
 TEST_F(DirectPortTest, LetsNoFrameOvertakeThoseInTheSwitch) {

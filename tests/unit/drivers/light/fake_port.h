@@ -64,8 +64,9 @@ class FakePort final : public kernel::VirtualPort {
     std::uint32_t poller_of_peer = 0;     ///< where the peer's does
     int written_out = 0;
     unsigned sent_without_icrc = 0;
+    unsigned sent_runs = 0;
     nic::Medium medium = nic::Medium::kEthernet;
-    bool is_shared_memory = false;  ///< where frames may come without their ICRC
+    bool is_shared_memory = false;  ///< where frames may come without their ICRC, and be runs
     int wake_fd = eventfd(0, EFD_NONBLOCK);
 
     ~Outside() { close(wake_fd); }
@@ -81,7 +82,8 @@ class FakePort final : public kernel::VirtualPort {
   bool has_poller_on(std::uint32_t processor) const override { return processor == outside_->poller_of_peer; }
   nic::Room reserve_to(const Mac&) override {
     if (outside_->room == 0) return {};
-    return outside_->is_shared_memory ? nic::Room::without_icrc(room()) : nic::Room(room());
+    const auto run_bytes = static_cast<std::uint16_t>(room().size());
+    return outside_->is_shared_memory ? nic::Room::without_icrc(room(), run_bytes) : nic::Room(room());
   }
   void commit(std::size_t length) override {
     const auto frame = room().first(length);
@@ -91,6 +93,10 @@ class FakePort final : public kernel::VirtualPort {
   void commit_without_icrc(std::size_t length) override {
     commit(length);
     ++outside_->sent_without_icrc;
+  }
+  void commit_run(std::size_t length, nic::RunShape) override {
+    commit(length);
+    ++outside_->sent_runs;
   }
   void flush() override { ++outside_->flushes; }
   bool is_drained() override { return outside_->is_drained; }

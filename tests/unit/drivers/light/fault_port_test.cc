@@ -62,11 +62,12 @@ TEST(FaultPort, PassesEverythingWhenNothingIsToHappen) {
   EXPECT_EQ(rig.receive_numbered(1, 20).size(), 20u);
 }
 
-TEST(FaultPort, WantsWholeFrames) {
+TEST(FaultPort, WantsWholeAndSingleFrames) {
   Rig rig("loss=1");
   rig.outside->is_shared_memory = true;
   EXPECT_FALSE(rig.port.reserve_to(kPeerMac).empty());
   EXPECT_FALSE(rig.port.reserve_to(kPeerMac).may_lack_icrc());
+  EXPECT_TRUE(rig.port.reserve_to(kPeerMac).run().empty());
 }
 
 TEST(FaultPort, LosesEveryFrameAtProbabilityOne) {

@@ -133,6 +133,173 @@ TEST_F(FrameRing, WakesASleeperOnce) {
   EXPECT_FALSE(producer.publish());
 }
 
+// --- Runs ---
+
+/// A ring whose longest run takes four of its slots.
+class FrameRingWithRuns : public testing::Test {
+ protected:
+  static constexpr RingGeometry kGeometry{.slots = 16, .max_frame_bytes = 246};
+  static constexpr nic::RunShape kShape{.mtu = transport::PathMtu::k256, .packets = 3};
+
+  bool put(std::uint8_t fill) {
+    const auto room = producer.reserve();
+    if (room.empty()) return false;
+    std::memset(room.data(), fill, 60);
+    producer.commit(60);
+    return true;
+  }
+  bool put_run(std::uint8_t fill, std::size_t length) {
+    const auto room = producer.reserve();
+    if (room.empty() || producer.run_bytes() < length) return false;
+    std::memset(room.data(), fill, length);
+    producer.commit_run(length, kShape);
+    return true;
+  }
+  std::vector<nic::ReceivedFrame> take(std::size_t most = 16) {
+    producer.publish();
+    std::vector<nic::ReceivedFrame> frames(most);
+    frames.resize(consumer.receive(frames));
+    return frames;
+  }
+  /// Of the slot's beginning.
+  void overwrite(std::size_t slot, std::uint32_t length, std::uint16_t mtu) {
+    std::byte* const at = memory.bytes().data() + kFirstSlot + slot * kGeometry.slot_bytes();
+    std::memcpy(at, &length, sizeof(length));
+    std::memcpy(at + sizeof(length), &mtu, sizeof(mtu));
+  }
+
+  RingMemory memory = std::move(RingMemory::create(kGeometry.bytes()).value());
+  RingProducer producer{memory.bytes(), kGeometry};
+  RingConsumer consumer{memory.bytes(), kGeometry};
+};
+
+TEST_F(FrameRingWithRuns, GivesThemBetweenFrames) {
+  ASSERT_TRUE(put(1) && put_run(2, 900) && put(3));
+  const auto frames = take();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_FALSE(frames[0].shape().is_run());
+  EXPECT_EQ(frames[0].shape().packets, 1u);
+  EXPECT_EQ(frames[1].shape().mtu, transport::PathMtu::k256);
+  EXPECT_EQ(frames[1].shape().packets, 3u);
+  EXPECT_FALSE(frames[1].has_icrc());
+  ASSERT_EQ(frames[1].size(), 900u);
+  for (const std::byte each : frames[1]) ASSERT_EQ(each, std::byte{2});
+  EXPECT_FALSE(frames[2].shape().is_run()) << "what a run left in the slot does not count";
+  EXPECT_EQ(frames[2].front(), std::byte{3});
+}
+
+TEST_F(FrameRingWithRuns, HasRoomForThemWhereSlotsFollowEachOther) {
+  producer.reserve();
+  EXPECT_EQ(producer.run_bytes(), 4 * kGeometry.slot_bytes() - 10);
+  for (std::uint8_t i = 0; i < 14; ++i) ASSERT_TRUE(put(i));
+  producer.reserve();
+  EXPECT_EQ(producer.run_bytes(), 2 * kGeometry.slot_bytes() - 10) << "the ring's end";
+  take();
+  ASSERT_TRUE(put_run(1, 2 * kGeometry.slot_bytes() - 10));
+  take();
+  producer.reserve();
+  EXPECT_EQ(producer.run_bytes(), 4 * kGeometry.slot_bytes() - 10);
+  for (std::uint8_t i = 0; i < 12; ++i) ASSERT_TRUE(put(i));
+  producer.reserve();
+  EXPECT_EQ(producer.run_bytes(), 2 * kGeometry.slot_bytes() - 10) << "the last two are not given back yet";
+}
+
+TEST_F(FrameRingWithRuns, CountsTheirSlots) {
+  ASSERT_TRUE(put_run(1, 900) && put(2));
+  EXPECT_EQ(producer.committed_slots(), 5u);
+  EXPECT_EQ(producer.count_untaken(), 5u);
+  take();
+  take();
+  EXPECT_EQ(producer.count_untaken(), 0u);
+}
+
+TEST_F(FrameRingWithRuns, TakesNoMoreSlotsThanFramesAreWanted) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(put_run(static_cast<std::uint8_t>(i), 900));
+  EXPECT_EQ(take(5).size(), 2u) << "the second began below five slots";
+  EXPECT_EQ(take(4).size(), 1u);
+  EXPECT_EQ(take(1).size(), 1u);
+}
+
+TEST_F(FrameRingWithRuns, ThatMustHaveIcrcsGivesNone) {
+  ASSERT_TRUE(put_run(2, 100) && put(3));
+  producer.publish();
+  RingConsumer other(memory.bytes(), kGeometry, true);
+  std::array<nic::ReceivedFrame, 4> frames;
+  ASSERT_EQ(other.receive(frames), 1u);
+  EXPECT_EQ(frames[0].front(), std::byte{3});
+  EXPECT_EQ(other.malformed_frames(), 1u);
+}
+
+TEST_F(FrameRingWithRuns, LeavesOutImpossibleOnes) {
+  constexpr std::uint32_t kLacksIcrc = 1u << 31;
+  struct Lie {
+    std::uint32_t length;
+    std::uint16_t mtu;
+    const char* what;
+  };
+  for (const Lie& lie : {
+           Lie{kLacksIcrc | 1000, 0, "longer than a frame"},
+           Lie{900, 256, "with an ICRC"},
+           Lie{kLacksIcrc | 13, 256, "shorter than its headers"},
+           Lie{kLacksIcrc | 900, 255, "no MTU"},
+           Lie{kLacksIcrc | 900, 128, "no MTU"},
+           Lie{kLacksIcrc | 900, 8192, "no MTU"},
+           Lie{kLacksIcrc | 900, 0xffff, "no MTU"},
+           Lie{kLacksIcrc | (kMaxRunBytes + 1), 256, "too long"},
+           Lie{~0u, 256, "too long"},
+           Lie{kLacksIcrc | 1300, 256, "in slots that were not shown"},
+       }) {
+    const std::uint64_t begin = producer.committed_slots();
+    const std::uint64_t malformed = consumer.malformed_frames();
+    for (std::uint8_t i = 0; i < 5; ++i) ASSERT_TRUE(put(i));
+    overwrite(begin % kGeometry.slots, lie.length, lie.mtu);
+    EXPECT_EQ(take(8).size(), 4u) << lie.what;
+    EXPECT_EQ(consumer.malformed_frames(), malformed + 1) << lie.what;
+    take();
+  }
+}
+
+TEST_F(FrameRingWithRuns, LeavesOutOneOverTheRingsEnd) {
+  for (std::uint8_t i = 0; i < 15; ++i) ASSERT_TRUE(put(i));
+  take();
+  take();
+  ASSERT_TRUE(put(1) && put(2) && put(3));
+  overwrite(15, 1u << 31 | 300, 256);
+  const auto frames = take();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].front(), std::byte{2});
+}
+
+// As below.
+TEST_F(FrameRingWithRuns, SurviveAnyContents) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 5000; ++round) {
+    const std::uint64_t word = round % 3 == 0 ? random() : random() % 40;
+    std::memcpy(memory.bytes().data() + random() % 32 * 8, &word, sizeof(word));
+    const std::array<std::uint16_t, 4> mtus{0, 256, 4096, static_cast<std::uint16_t>(random())};
+    overwrite(random() % kGeometry.slots,
+              static_cast<std::uint32_t>(random() % 2 << 31 | random() >> (random() % 33 + 31)),
+              mtus[random() % 4]);
+    RingProducer each_producer(memory.bytes(), kGeometry);
+    RingConsumer each_consumer(memory.bytes(), kGeometry);
+    for (int i = 0; i < 6; ++i) {
+      if (const auto room = each_producer.reserve(); !room.empty()) {
+        const std::size_t run_bytes = each_producer.run_bytes();
+        ASSERT_LE(room.data() + run_bytes, memory.bytes().data() + memory.bytes().size());
+        std::memset(room.data(), 1, run_bytes);
+        each_producer.commit_run(1 + random() % run_bytes, kShape);
+      }
+      each_producer.publish();
+      std::array<nic::ReceivedFrame, 16> frames;
+      const std::size_t count = each_consumer.receive(frames);
+      for (const auto frame : std::span(frames).first(count)) {
+        ASSERT_GE(frame.data(), memory.bytes().data() + kFirstSlot);
+        ASSERT_LE(frame.data() + frame.size(), memory.bytes().data() + memory.bytes().size());
+      }
+    }
+  }
+}
+
 // --- Ends that lie ---
 
 TEST_F(FrameRing, LeavesOutFramesOfImpossibleLength) {

@@ -41,7 +41,7 @@ Bytes packet_from(const Gid& source, const Gid& destination, std::size_t bytes) 
   nic::Path path = nic::Path::make({.destination = destination}, {source}, {.medium = nic::Medium::kIp},
                                    transport::QpNumber(0x11), transport::QpNumber(0x12));
   Bytes packet(path.header_bytes() + bytes + wire::kIcrcBytes, std::byte{0x21});
-  path.encapsulate(packet, {.size = bytes}, {});
+  path.encapsulate(packet, {.size = static_cast<std::uint32_t>(bytes)}, {});
   return packet;
 }
 

@@ -59,6 +59,19 @@ TEST_F(LoopbackAlone, BringsBackWhatIsSentToTheOwnMacInOrder) {
   EXPECT_THAT(receive(port_), IsEmpty());
 }
 
+TEST_F(LoopbackWithWire, PassesRunsOnToOthersAlone) {
+  wire_->is_shared_memory = true;
+  const Bytes run = frame_between(kPeerMac, kOwnMac, 1500, 9);
+  const nic::Room room = port_.reserve_to(kPeerMac);
+  ASSERT_FALSE(room.run().empty());
+  std::copy(run.begin(), run.end(), room.run().begin());
+  port_.commit_run(run.size(), {.mtu = transport::PathMtu::k256, .packets = 5});
+  EXPECT_EQ(wire_->sent_runs, 1u);
+  EXPECT_THAT(wire_->sent, ElementsAre(run));
+  EXPECT_TRUE(port_.reserve_to(kOwnMac).run().empty());
+  EXPECT_TRUE(port_.reserve_to(Mac::broadcast()).run().empty());
+}
+
 TEST_F(LoopbackWithWire, LeavesTheIcrcOutForOthersAlone) {
   wire_->is_shared_memory = true;
   const Bytes frame = frame_between(kPeerMac, kOwnMac, 64, 9);

@@ -56,10 +56,11 @@ TEST_F(RecorderPortTest, RecordsWhatIsReceivedAndSentInOrderAndPassesItOn) {
               ElementsAre(received_frame(1), received_frame(2, 300), sent_frame(3, 100), received_frame(4)));
 }
 
-TEST_F(RecorderPortTest, WantsWholeFrames) {
+TEST_F(RecorderPortTest, WantsWholeAndSingleFrames) {
   outside_->is_shared_memory = true;
   EXPECT_FALSE(port_->reserve_to(kOwnMac).empty());
   EXPECT_FALSE(port_->reserve_to(kOwnMac).may_lack_icrc());
+  EXPECT_TRUE(port_->reserve_to(kOwnMac).run().empty());
 }
 
 TEST_F(RecorderPortTest, WritesTheTimeOfTheClockOnTheWallClocksScale) {

@@ -81,7 +81,7 @@ Bytes commit(UdpPort& port, nic::Path& path, std::size_t bytes, std::uint8_t fil
   if (room.empty()) urnic::test::end_test("the port has no room");
   std::fill_n(room.begin() + static_cast<std::ptrdiff_t>(path.header_bytes()), bytes, std::byte{fill});
   wire::store_u24(room, path.header_bytes() + 5, qp);
-  const std::size_t length = path.encapsulate(room, {.size = bytes}, {});
+  const std::size_t length = path.encapsulate(room, {.size = static_cast<std::uint32_t>(bytes)}, {});
   const Bytes packet(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(length));
   port.commit(length);
   return packet;

@@ -25,7 +25,7 @@ Bytes packet_to(QpNumber qp, const char* address = "::ffff:10.9.0.1") {
       nic::Path::make({.destination = gid}, {gid}, {.medium = nic::Medium::kIp}, QpNumber{0x11}, qp);
   const wire::Packet packet{.bth = {.opcode = wire::Opcode::kRcAcknowledge, .destination_qp = qp}};
   Bytes bytes(200);
-  const std::size_t size = wire::emit_headers(packet, std::span(bytes).subspan(path.header_bytes()));
+  const std::uint32_t size = wire::emit_headers(packet, std::span(bytes).subspan(path.header_bytes()));
   bytes.resize(path.encapsulate(bytes, {.size = size}, {}));
   return bytes;
 }

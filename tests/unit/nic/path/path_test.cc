@@ -55,14 +55,17 @@ Path ipv6_path(const AddressVector& address) {
 /// A frame around `packet_bytes` bytes that stand for a packet; nothing follows its ICRC.
 Bytes encapsulated(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
-  EXPECT_EQ(path.encapsulate(frame, {.size = packet_bytes}, kPeerMac), frame.size());
+  EXPECT_EQ(path.encapsulate(frame, {.size = static_cast<std::uint32_t>(packet_bytes)}, kPeerMac),
+            frame.size());
   return frame;
 }
 
 /// The same with no ICRC.
 Bytes encapsulated_without_icrc(Path& path, std::size_t packet_bytes) {
   Bytes frame(path.header_bytes() + packet_bytes + Path::kIcrcBytes, std::byte{0xa5});
-  EXPECT_EQ(path.encapsulate_without_icrc(frame, packet_bytes, kPeerMac), frame.size());
+  EXPECT_EQ(
+      path.encapsulate_without_icrc(frame, {.size = static_cast<std::uint32_t>(packet_bytes)}, kPeerMac),
+      frame.size());
   return frame;
 }
 
@@ -276,7 +279,7 @@ Bytes encapsulated_again(const Bytes& captured, std::size_t tail_bytes) {
   const auto packet_at = again.begin() + static_cast<std::ptrdiff_t>(path.header_bytes());
   const auto tail = frame.ib.last(tail_bytes);
   const transport::WrittenPacket packet{
-      .size = frame.ib.size(),
+      .size = static_cast<std::uint32_t>(frame.ib.size()),
       .tail = {static_cast<std::uint32_t>(tail_bytes), urnic::test::bitwise_crc32(tail)}};
   do {
     std::copy(frame.ib.begin(), frame.ib.end() - static_cast<std::ptrdiff_t>(tail_bytes), packet_at);

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 enum {
-  kVersion = 1,
+  kVersion = 2,
   kMostLine = 16384,
   kMostWords = 64,
   kMostObjects = 32,  // of each kind
@@ -47,9 +47,14 @@ struct region {
   size_t length;
   uint32_t lkey;
 };
+struct shared {
+  struct ibv_srq *srq;
+  struct ibv_cq *cq;  // of one for XRC; for the others the queue pairs have some
+};
 struct pair {
   struct ibv_qp *qp;
-  struct ibv_cq *send_cq, *receive_cq;
+  struct ibv_cq *send_cq, *receive_cq;  // null: it does not send, or not receive
+  struct ibv_srq *srq;                  // null: its receives are its own
   union ibv_gid peer;
   uint32_t peer_qpn;
   int is_connected;
@@ -60,8 +65,12 @@ static struct ibv_context *device;
 static uint8_t port, gid_index;
 static struct ibv_pd *pds[kMostObjects];
 static struct region regions[kMostObjects];
+static struct ibv_mw *windows[kMostObjects];
+static struct ibv_ah *handles[kMostObjects];
+static struct shared shareds[kMostObjects];
 static struct pair pairs[kMostObjects];
-static unsigned pd_count, region_count, pair_count;
+static unsigned pd_count, region_count, window_count, handle_count, shared_count, pair_count;
+static struct ibv_xrcd *xrc_domain;  // of all shared queues for XRC; null until the first one is made
 
 static int client = -1;
 static char reply[4 * kMostLine];
@@ -72,6 +81,8 @@ static char *words[kMostWords];
 static unsigned word_count;
 static uint64_t numbers[kMostWords];
 static struct region *region;
+static struct ibv_mw *window;
+static struct shared *shared;
 static struct pair *pair;
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -142,20 +153,38 @@ static void say_hex(const unsigned char *bytes, size_t length) {
 
 // --- The device, and what goes with a client ---
 
+// These end what there is of one, and keep errno for what is said of a call before.
+static void end_pair(struct pair *old) {
+  const int code = errno;
+  if (old->qp != NULL) ibv_destroy_qp(old->qp);
+  if (old->send_cq != NULL) ibv_destroy_cq(old->send_cq);
+  if (old->receive_cq != NULL) ibv_destroy_cq(old->receive_cq);
+  *old = (struct pair){0};
+  errno = code;
+}
+static void end_shared(struct shared *old) {
+  const int code = errno;
+  if (old->srq != NULL) ibv_destroy_srq(old->srq);
+  if (old->cq != NULL) ibv_destroy_cq(old->cq);
+  *old = (struct shared){0};
+  errno = code;
+}
+
 static void reset(void) {
-  for (unsigned i = 0; i < pair_count; ++i) {
-    if (pairs[i].qp != NULL) ibv_destroy_qp(pairs[i].qp);
-    if (pairs[i].send_cq != NULL) ibv_destroy_cq(pairs[i].send_cq);
-    if (pairs[i].receive_cq != NULL) ibv_destroy_cq(pairs[i].receive_cq);
-  }
+  // A window of type 2 first: with rdma_rxe, ibv_destroy_qp() waits for as long as one is bound.
+  for (unsigned i = 0; i < window_count; ++i) ibv_dealloc_mw(windows[i]);
+  for (unsigned i = 0; i < pair_count; ++i) end_pair(&pairs[i]);
+  for (unsigned i = 0; i < shared_count; ++i) end_shared(&shareds[i]);
+  if (xrc_domain != NULL) ibv_close_xrcd(xrc_domain);
+  for (unsigned i = 0; i < handle_count; ++i) ibv_destroy_ah(handles[i]);
   for (unsigned i = 0; i < region_count; ++i) {
     if (regions[i].mr != NULL) ibv_dereg_mr(regions[i].mr);
     free(regions[i].bytes);
   }
   for (unsigned i = 0; i < pd_count; ++i) ibv_dealloc_pd(pds[i]);
-  memset(pairs, 0, sizeof pairs);
   memset(regions, 0, sizeof regions);
-  pair_count = region_count = pd_count = 0;
+  pair_count = shared_count = handle_count = window_count = region_count = pd_count = 0;
+  xrc_domain = NULL;
   if (device != NULL) ibv_close_device(device);
   device = NULL;
 }
@@ -245,6 +274,27 @@ static int command_dereg(void) {
   return 1;
 }
 
+static int command_rights(void) {
+  if (region->mr == NULL) return refuse("it is deregistered already");
+  const int access = (int)(numbers[2] & 0xffff);
+  const int result = ibv_rereg_mr(region->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access);
+  if (result != 0) return refuse_call("ibv_rereg_mr");
+  region->lkey = region->mr->lkey;
+  say(" lkey=%u rkey=%u", region->mr->lkey, region->mr->rkey);
+  return 1;
+}
+
+static int command_mw(void) {
+  if (numbers[1] >= pd_count) return refuse("there is no such protection domain");
+  if (numbers[2] != 1 && numbers[2] != 2) return refuse("a window is of type 1 or 2");
+  if (window_count == kMostObjects) return refuse("too many");
+  struct ibv_mw *made = ibv_alloc_mw(pds[numbers[1]], numbers[2] == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+  if (made == NULL) return refuse_call("ibv_alloc_mw");
+  windows[window_count] = made;
+  say(" %u rkey=%u", window_count++, made->rkey);
+  return 1;
+}
+
 // The place of word 2 in the region, if it has that many bytes there.
 static unsigned char *bytes_at(uint64_t length) {
   const uint64_t offset = numbers[2];
@@ -279,24 +329,137 @@ static int command_fill(void) {
   return to != NULL;
 }
 
+// --- Shared receive queues ---
+
+static int command_srq(void) {
+  if (numbers[1] >= pd_count) return refuse("there is no such protection domain");
+  if (shared_count == kMostObjects || numbers[2] > kMostDepth) return refuse("too many, or too deep");
+  struct ibv_srq_init_attr attr = {.attr = {.max_wr = (uint32_t)numbers[2], .max_sge = kMostSges}};
+  struct ibv_srq *srq = ibv_create_srq(pds[numbers[1]], &attr);
+  if (srq == NULL) return refuse_call("ibv_create_srq");
+  shareds[shared_count].srq = srq;
+  say(" %u", shared_count++);
+  return 1;
+}
+
+static int make_xrc_domain(void) {
+  struct ibv_xrcd_init_attr attr = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+                                    .fd = -1,
+                                    .oflags = O_CREAT};
+  if (xrc_domain == NULL) xrc_domain = ibv_open_xrcd(device, &attr);
+  return xrc_domain != NULL || refuse_call("ibv_open_xrcd");
+}
+
+static int command_xrc_srq(void) {
+  uint32_t number = 0;
+  struct shared *made = &shareds[shared_count];
+  if (numbers[1] >= pd_count) return refuse("there is no such protection domain");
+  if (shared_count == kMostObjects || numbers[2] > kMostDepth) return refuse("too many, or too deep");
+  if (!make_xrc_domain()) return 0;
+  made->cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
+  if (made->cq == NULL) return refuse_call("ibv_create_cq");
+  struct ibv_srq_init_attr_ex attr = {
+      .attr = {.max_wr = (uint32_t)numbers[2], .max_sge = kMostSges},
+      .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
+      .srq_type = IBV_SRQT_XRC,
+      .pd = pds[numbers[1]],
+      .xrcd = xrc_domain,
+      .cq = made->cq};
+  attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  made->srq = ibv_create_srq_ex(device, &attr);
+  if (made->srq == NULL || (errno = ibv_get_srq_num(made->srq, &number)) != 0) {
+    end_shared(made);
+    return refuse_call("ibv_create_srq_ex");
+  }
+  say(" %u srqn=%u", shared_count++, number);
+  return 1;
+}
+
+static int command_arm(void) {
+  struct ibv_srq_attr attr = {.srq_limit = (uint32_t)numbers[2]};
+  if (numbers[2] > kMostDepth) return refuse("it is not so deep");
+  errno = ibv_modify_srq(shared->srq, &attr, IBV_SRQ_LIMIT);
+  return errno == 0 || refuse_call("ibv_modify_srq");
+}
+
 // --- Queue pairs ---
 
+static const struct kind {
+  const char *name;
+  enum ibv_qp_type type;
+  int sends, receives;  // has a queue for that
+} kKinds[] = {
+    {"rc", IBV_QPT_RC, 1, 1},
+    {"uc", IBV_QPT_UC, 1, 1},
+    {"ud", IBV_QPT_UD, 1, 1},
+    {"xrc-send", IBV_QPT_XRC_SEND, 1, 0},
+    {"xrc-recv", IBV_QPT_XRC_RECV, 0, 0},
+};
+enum { kKindCount = sizeof kKinds / sizeof kKinds[0] };
+
+// With all of a queue pair that its kind has; 0: there is none, errno says why.
+static int make_pair(struct pair *made, const struct kind *kind, struct ibv_pd *pd, uint32_t depth) {
+  struct ibv_qp_init_attr_ex attr = {.qp_type = kind->type, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = pd};
+  if (kind->sends) {
+    attr.send_cq = made->send_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
+    attr.cap.max_send_wr = depth;
+    attr.cap.max_send_sge = kMostSges;
+    attr.cap.max_inline_data = kMostInline;
+    if (made->send_cq == NULL) return 0;
+  }
+  if (kind->receives) {
+    attr.recv_cq = made->receive_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
+    attr.srq = made->srq;
+    attr.cap.max_recv_wr = made->srq == NULL ? depth : 0;
+    attr.cap.max_recv_sge = made->srq == NULL ? kMostSges : 0;
+    if (made->receive_cq == NULL) return 0;
+  }
+  if (kind->type == IBV_QPT_XRC_RECV) {
+    attr.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    attr.xrcd = xrc_domain;
+  }
+  made->qp = ibv_create_qp_ex(device, &attr);
+  return made->qp != NULL;
+}
+
 static int command_qp(void) {
-  const int is_rc = strcmp(words[1], "rc") == 0, is_uc = strcmp(words[1], "uc") == 0;
-  if (!is_rc && !is_uc) return refuse("a service is rc or uc");
+  unsigned i = 0;
+  int is_wrong = 0;
+  while (i < kKindCount && strcmp(words[1], kKinds[i].name) != 0) ++i;
+  if (i == kKindCount) return refuse("a service is rc, uc, ud, xrc-send or xrc-recv");
   if (numbers[2] >= pd_count) return refuse("there is no such protection domain");
   if (pair_count == kMostObjects || numbers[3] > kMostDepth) return refuse("too many, or too deep");
-  struct pair *made = &pairs[pair_count++];  // reset() ends what is there, even if a part is missing
-  made->send_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
-  made->receive_cq = ibv_create_cq(device, kMostDepth, NULL, NULL, 0);
-  if (made->send_cq == NULL || made->receive_cq == NULL) return refuse_call("ibv_create_cq");
-  const uint32_t depth = (uint32_t)numbers[3];
-  struct ibv_qp_init_attr attr = {.send_cq = made->send_cq,
-                                  .recv_cq = made->receive_cq,
-                                  .cap = {depth, depth, kMostSges, kMostSges, kMostInline},
-                                  .qp_type = is_rc ? IBV_QPT_RC : IBV_QPT_UC};
-  if ((made->qp = ibv_create_qp(pds[numbers[2]], &attr)) == NULL) return refuse_call("ibv_create_qp");
-  say(" %u qpn=%u", pair_count - 1, made->qp->qp_num);
+  struct pair *made = &pairs[pair_count];
+  if (named("srq") != NULL) {
+    const uint64_t number = named_number("srq", UINT32_MAX, &is_wrong);
+    const int is_there = !is_wrong && number < shared_count && shareds[number].cq == NULL;
+    if (!is_there || !kKinds[i].receives) return refuse("there is no such shared queue for this service");
+    made->srq = shareds[number].srq;
+  }
+  if (kKinds[i].type == IBV_QPT_XRC_RECV && !make_xrc_domain()) return 0;
+  if (!make_pair(made, &kKinds[i], pds[numbers[2]], (uint32_t)numbers[3])) {
+    end_pair(made);
+    return refuse_call("ibv_create_cq, ibv_create_qp_ex");
+  }
+  say(" %u qpn=%u", pair_count++, made->qp->qp_num);
+  return 1;
+}
+
+// The way to this GID, from our own.
+static struct ibv_ah_attr way_to(const union ibv_gid *gid) {
+  return (struct ibv_ah_attr){
+      .is_global = 1, .port_num = port, .grh = {.dgid = *gid, .sgid_index = gid_index, .hop_limit = 64}};
+}
+
+static int command_ah(void) {
+  union ibv_gid gid;
+  if (numbers[1] >= pd_count) return refuse("there is no such protection domain");
+  if (read_hex(words[2], gid.raw, 16) != 16) return refuse("a GID has 32 digits");
+  if (handle_count == kMostObjects) return refuse("too many");
+  struct ibv_ah_attr attr = way_to(&gid);
+  handles[handle_count] = ibv_create_ah(pds[numbers[1]], &attr);
+  if (handles[handle_count] == NULL) return refuse_call("ibv_create_ah");
+  say(" %u", handle_count++);
   return 1;
 }
 
@@ -335,6 +498,7 @@ static int command_modify(void) {
       {"retry", IBV_QP_RETRY_CNT, 7, &attr.retry_cnt, 1},
       {"rnr-retry", IBV_QP_RNR_RETRY, 7, &attr.rnr_retry, 1},
       {"notify", IBV_QP_EN_SQD_ASYNC_NOTIFY, 1, &attr.en_sqd_async_notify, 1},
+      {"qkey", IBV_QP_QKEY, UINT32_MAX, &attr.qkey, sizeof attr.qkey},
   };
   for (size_t i = 0; i < sizeof kNames / sizeof kNames[0]; ++i) {
     if (named(kNames[i].name) == NULL) continue;
@@ -348,11 +512,7 @@ static int command_modify(void) {
   if (attr.qp_state == IBV_QPS_RTR && pair->is_connected) {
     mask |= IBV_QP_AV | IBV_QP_DEST_QPN;
     attr.dest_qp_num = pair->peer_qpn;
-    attr.ah_attr.is_global = 1;
-    attr.ah_attr.port_num = port;
-    attr.ah_attr.grh.dgid = pair->peer;
-    attr.ah_attr.grh.sgid_index = gid_index;
-    attr.ah_attr.grh.hop_limit = 64;
+    attr.ah_attr = way_to(&pair->peer);
   }
   errno = ibv_modify_qp(pair->qp, &attr, mask);
   return errno == 0 || refuse_call("ibv_modify_qp");
@@ -410,6 +570,19 @@ static const struct {
 };
 enum { kOperationCount = sizeof kOperations / sizeof kOperations[0] };
 
+// Where a datagram goes. It stands in the place of what other services say of memory.
+static int set_destination(struct ibv_send_wr *wr) {
+  int is_wrong = named("ah") == NULL;
+  const uint64_t handle = named_number("ah", UINT32_MAX, &is_wrong);
+  const uint32_t qpn = (uint32_t)named_number("dst", 0xffffff, &is_wrong);
+  const uint32_t qkey = (uint32_t)named_number("qkey", UINT32_MAX, &is_wrong);
+  if (is_wrong || handle >= handle_count) return refuse("a datagram needs the number of an address handle");
+  wr->wr.ud.ah = handles[handle];
+  wr->wr.ud.remote_qpn = qpn;
+  wr->wr.ud.remote_qkey = qkey;
+  return 1;
+}
+
 static int command_post(void) {
   struct ibv_sge sges[kMostSges];
   struct ibv_send_wr wr = {.wr_id = numbers[3], .sg_list = sges}, *bad = NULL;
@@ -417,6 +590,7 @@ static int command_post(void) {
   int is_wrong = 0;
   while (i < kOperationCount && strcmp(words[2], kOperations[i].name) != 0) ++i;
   if (i == kOperationCount) return refuse("there is no such operation");
+  if (pair->send_cq == NULL) return refuse("this queue pair sends nothing");
   wr.opcode = kOperations[i].opcode;
   wr.send_flags = (unsigned)numbers[4] & 15;
   wr.num_sge = read_sges((wr.send_flags & IBV_SEND_INLINE) != 0, sges);
@@ -426,6 +600,7 @@ static int command_post(void) {
   const uint64_t swap = named_number("swap", UINT64_MAX, &is_wrong);
   const uint32_t imm = (uint32_t)named_number("imm", UINT32_MAX, &is_wrong);
   const uint32_t inv = (uint32_t)named_number("inv", UINT32_MAX, &is_wrong);
+  const uint32_t srqn = (uint32_t)named_number("srqn", 0xffffff, &is_wrong);
   if (wr.num_sge < 0 || is_wrong) return refuse("an element or a number is wrong");
   const int is_invalidation = wr.opcode == IBV_WR_SEND_WITH_INV || wr.opcode == IBV_WR_LOCAL_INV;
   const int is_atomic = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
@@ -439,24 +614,65 @@ static int command_post(void) {
     wr.wr.atomic.swap = swap;
     wr.wr.atomic.rkey = rkey;
   }
+  if (pair->qp->qp_type == IBV_QPT_UD && !set_destination(&wr)) return 0;
+  if (pair->qp->qp_type == IBV_QPT_XRC_SEND) wr.qp_type.xrc.remote_srqn = srqn;
   errno = ibv_post_send(pair->qp, &wr, &bad);
   return errno == 0 || refuse_call("ibv_post_send");
+}
+
+// A window of type 1 is bound by a verb, one of type 2 by a work request. Both get their next key.
+static int command_bind(void) {
+  const int is_too_far = numbers[6] > UINT32_MAX || numbers[7] > UINT32_MAX;
+  if (numbers[5] >= region_count || is_too_far) return refuse("no such region, or it is not so long");
+  const struct region *in = &regions[numbers[5]];
+  if (in->mr == NULL) return refuse("the region is deregistered");
+  if (pair->send_cq == NULL) return refuse("this queue pair sends nothing");
+  const struct ibv_mw_bind_info info = {.mr = in->mr,
+                                        .addr = (uintptr_t)in->bytes + numbers[6],
+                                        .length = numbers[7],
+                                        .mw_access_flags = (unsigned)numbers[8] & 0xffff};
+  const unsigned flags = (unsigned)numbers[4] & 15;
+  if (window->type == IBV_MW_TYPE_1) {
+    struct ibv_mw_bind bind = {.wr_id = numbers[3], .send_flags = flags, .bind_info = info};
+    if ((errno = ibv_bind_mw(pair->qp, window, &bind)) != 0) return refuse_call("ibv_bind_mw");
+  } else {
+    struct ibv_send_wr wr = {.wr_id = numbers[3], .opcode = IBV_WR_BIND_MW, .send_flags = flags};
+    struct ibv_send_wr *bad = NULL;
+    const uint32_t rkey = ibv_inc_rkey(window->rkey);
+    wr.bind_mw.mw = window;
+    wr.bind_mw.rkey = rkey;
+    wr.bind_mw.bind_info = info;
+    if ((errno = ibv_post_send(pair->qp, &wr, &bad)) != 0) return refuse_call("ibv_post_send");
+    window->rkey = rkey;
+  }
+  say(" rkey=%u", window->rkey);
+  return 1;
 }
 
 static int command_recv(void) {
   struct ibv_sge sges[kMostSges];
   struct ibv_recv_wr wr = {.wr_id = numbers[2], .sg_list = sges, .num_sge = read_sges(0, sges)}, *bad = NULL;
   if (wr.num_sge < 0) return refuse("an element is wrong");
+  const int has_own = pair->receive_cq != NULL && pair->srq == NULL;
+  if (!has_own) return refuse("this queue pair has no receives of its own");
   errno = ibv_post_recv(pair->qp, &wr, &bad);
   return errno == 0 || refuse_call("ibv_post_recv");
 }
 
-static int command_poll(void) {
+static int command_srq_recv(void) {
+  struct ibv_sge sges[kMostSges];
+  struct ibv_recv_wr wr = {.wr_id = numbers[2], .sg_list = sges, .num_sge = read_sges(0, sges)}, *bad = NULL;
+  if (wr.num_sge < 0) return refuse("an element is wrong");
+  errno = ibv_post_srq_recv(shared->srq, &wr, &bad);
+  return errno == 0 || refuse_call("ibv_post_srq_recv");
+}
+
+static int take_completion(struct ibv_cq *cq, uint64_t wait_ms, int is_of_datagrams) {
   struct ibv_wc wc;
-  struct ibv_cq *cq = strcmp(words[2], "send") == 0 ? pair->send_cq : pair->receive_cq;
-  if (numbers[3] > kMostWaitMs) return refuse("that is too long");
+  if (cq == NULL) return refuse("it has no completions of its own");
+  if (wait_ms > kMostWaitMs) return refuse("that is too long");
   int count = ibv_poll_cq(cq, 1, &wc);
-  for (uint64_t rounds = numbers[3] * 10; count == 0 && rounds > 0; --rounds) {
+  for (uint64_t rounds = wait_ms * 10; count == 0 && rounds > 0; --rounds) {
     nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
     count = ibv_poll_cq(cq, 1, &wc);
   }
@@ -467,7 +683,17 @@ static int command_poll(void) {
   say(" opcode=%d length=%u", wc.opcode, wc.byte_len);
   if (wc.wc_flags & IBV_WC_WITH_IMM) say(" imm=%u", ntohl(wc.imm_data));
   if (wc.wc_flags & IBV_WC_WITH_INV) say(" inv=%u", wc.invalidated_rkey);
+  if (!is_of_datagrams || wc.opcode != IBV_WC_RECV) return 1;
+  say(" src=%u grh=%d", wc.src_qp, (wc.wc_flags & IBV_WC_GRH) != 0);
   return 1;
+}
+
+static int command_poll(void) {
+  struct ibv_cq *cq = strcmp(words[2], "send") == 0 ? pair->send_cq : pair->receive_cq;
+  return take_completion(cq, numbers[3], pair->qp->qp_type == IBV_QPT_UD);
+}
+static int command_srq_poll(void) {
+  return take_completion(shared->cq, numbers[2], 0);
 }
 
 static int command_events(void) {
@@ -502,17 +728,36 @@ static int command_counters(void) {
 
 // --- Lines ---
 
-// What follows a command: w a word, n a number, m a region, q a queue pair; words after them have the form
-// NAME=VALUE. All commands except `open` want a device.
+// What follows a command: w a word, n a number, m a region, v a window, s a shared queue, q a queue pair.
+// Words after them have the form NAME=VALUE. All commands except `open` want a device.
 static const struct {
   const char *word, *form;
   int (*run)(void);
 } kCommands[] = {
-    {"open", "wnw", command_open},      {"pd", "", command_pd},           {"mr", "nnn", command_mr},
-    {"dereg", "m", command_dereg},      {"mem", "mnn", command_mem},      {"store", "mnw", command_store},
-    {"fill", "mnnn", command_fill},     {"qp", "wnn", command_qp},        {"connect", "qnw", command_connect},
-    {"modify", "qw", command_modify},   {"query", "q", command_query},    {"post", "qwnn", command_post},
-    {"recv", "qn", command_recv},       {"poll", "qwn", command_poll},    {"events", "", command_events},
+    {"open", "wnw", command_open},
+    {"pd", "", command_pd},
+    {"mr", "nnn", command_mr},
+    {"dereg", "m", command_dereg},
+    {"rights", "mn", command_rights},
+    {"mem", "mnn", command_mem},
+    {"store", "mnw", command_store},
+    {"fill", "mnnn", command_fill},
+    {"mw", "nn", command_mw},
+    {"srq", "nn", command_srq},
+    {"xrc-srq", "nn", command_xrc_srq},
+    {"arm", "sn", command_arm},
+    {"qp", "wnn", command_qp},
+    {"ah", "nw", command_ah},
+    {"connect", "qnw", command_connect},
+    {"modify", "qw", command_modify},
+    {"query", "q", command_query},
+    {"post", "qwnn", command_post},
+    {"bind", "qvnnnnnn", command_bind},
+    {"recv", "qn", command_recv},
+    {"srq-recv", "sn", command_srq_recv},
+    {"poll", "qwn", command_poll},
+    {"srq-poll", "sn", command_srq_poll},
+    {"events", "", command_events},
     {"counters", "", command_counters},
 };
 enum { kCommandCount = sizeof kCommands / sizeof kCommands[0] };
@@ -523,8 +768,12 @@ static int has_form(const char *form) {
     if (i >= word_count) return 0;
     if (kind != 'w' && !read_number(words[i], UINT64_MAX, &numbers[i])) return 0;
     if (kind == 'm' && numbers[i] >= region_count) return 0;
-    if (kind == 'q' && (numbers[i] >= pair_count || pairs[numbers[i]].qp == NULL)) return 0;
+    if (kind == 'v' && numbers[i] >= window_count) return 0;
+    if (kind == 's' && numbers[i] >= shared_count) return 0;
+    if (kind == 'q' && numbers[i] >= pair_count) return 0;
     if (kind == 'm') region = &regions[numbers[i]];
+    if (kind == 'v') window = windows[numbers[i]];
+    if (kind == 's') shared = &shareds[numbers[i]];
     if (kind == 'q') pair = &pairs[numbers[i]];
   }
   return 1;

@@ -22,21 +22,23 @@ import socket
 import sys
 import time
 
-from pyverbs.addr import AHAttr, GID, GlobalRoute
+from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
 from pyverbs.device import Context, get_device_list
-from pyverbs.mr import MR
+from pyverbs.mr import MR, MW, MWBind, MWBindInfo
 from pyverbs.pd import PD
 from pyverbs.pyverbs_error import PyverbsError, PyverbsRDMAError
-from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttrEx
+from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr, SrqInitAttrEx
 from pyverbs.wr import SGE, RecvWR, SendWR
+from pyverbs.xrcd import XRCD, XRCDInitAttr
 
 try:
     import pyverbs.enums as e
 except ImportError:  # the name since rdma-core 59
     import pyverbs.libibverbs_enums as e
 
-VERSION = 1
+VERSION = 2
 MOST_LINE = 16384
 MOST_WORDS = 64
 MOST_OBJECTS = 32  # of each kind
@@ -53,7 +55,14 @@ IDLE_SECONDS = 600
 SEND_SECONDS = 5
 U8, U16, U24, U32, U64 = (2**bits - 1 for bits in (8, 16, 24, 32, 64))
 
-SERVICES = {"rc": e.IBV_QPT_RC, "uc": e.IBV_QPT_UC}
+# Of each kind of queue pair: its number, and whether it has queues to send and to receive.
+SERVICES = {
+    "rc": (e.IBV_QPT_RC, True, True),
+    "uc": (e.IBV_QPT_UC, True, True),
+    "ud": (e.IBV_QPT_UD, True, True),
+    "xrc-send": (e.IBV_QPT_XRC_SEND, True, False),
+    "xrc-recv": (e.IBV_QPT_XRC_RECV, False, False),
+}
 STATES = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"]  # as libibverbs counts
 # The numbers of `modify`: the most that each may be, its bit in the mask, and its name in pyverbs.
 ATTRIBUTES = {
@@ -68,6 +77,7 @@ ATTRIBUTES = {
     "retry": (7, e.IBV_QP_RETRY_CNT, "retry_cnt"),
     "rnr-retry": (7, e.IBV_QP_RNR_RETRY, "rnr_retry"),
     "notify": (1, e.IBV_QP_EN_SQD_ASYNC_NOTIFY, "en_sqd_async_notify"),
+    "qkey": (U32, e.IBV_QP_QKEY, "qkey"),
 }
 OPERATIONS = {
     "send": e.IBV_WR_SEND,
@@ -80,8 +90,19 @@ OPERATIONS = {
     "send-inv": e.IBV_WR_SEND_WITH_INV,
     "local-inv": e.IBV_WR_LOCAL_INV,
 }
+SEND_FLAGS = int(e.IBV_SEND_FENCE | e.IBV_SEND_SIGNALED | e.IBV_SEND_SOLICITED | e.IBV_SEND_INLINE)
 # The numbers of `post`, and the most that each may be.
-POST_NUMBERS = {"va": [U64], "rkey": [U32], "compare-add": [U64], "swap": [U64], "imm": [U32], "inv": [U32]}
+POST_NUMBERS = {
+    "va": [U64],
+    "rkey": [U32],
+    "compare-add": [U64],
+    "swap": [U64],
+    "imm": [U32],
+    "inv": [U32],
+    "srqn": [U24],
+}
+# The same of a datagram alone: where it goes.
+DESTINATION = {"ah": [U32], "dst": [U24], "qkey": [U32]}
 
 # What `fill` writes to 256 bytes, by what all of them have in common.
 FILLINGS = [bytes((low * 7 + common) & U8 for low in range(256)) for common in range(256)]
@@ -132,21 +153,42 @@ class Region:
         self.bytes = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.bytes.write(bytes(length))  # so that no page becomes another one after the NIC has been told it
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes))
-        self.mr = MR(pd, length=length, access=access, address=self.address)
+        self.pd, self.mr = pd, MR(pd, length=length, access=access, address=self.address)
         self.lkey, self.rkey = self.mr.lkey, self.mr.rkey  # which pyverbs cannot tell once it is deregistered
 
     def has(self, offset, length):
         return offset + length <= len(self.bytes)
 
 
-class Pair:
-    """A queue pair with completion queues of its own."""
+class Shared:
+    """A shared receive queue, and if it is for XRC, its completion queue."""
 
-    def __init__(self, device, pd, service, depth):
+    def __init__(self, srq, cq=None):
+        self.srq, self.cq = srq, cq
+
+
+class Pair:
+    """A queue pair with completion queues of its own. `srq`: where its receives come from."""
+
+    def __init__(self, device, pd, service, depth, srq, xrc_domain):
         self.peer = None  # its GID and the number of its queue pair
-        self.send_cq, self.receive_cq = CQ(device, MOST_DEPTH), CQ(device, MOST_DEPTH)
-        room = QPCap(depth, depth, MOST_SGES, MOST_SGES, MOST_INLINE)
-        self.qp = QP(pd, QPInitAttr(service, scq=self.send_cq, rcq=self.receive_cq, cap=room, sq_sig_all=0))
+        self.type, sends, receives = service
+        self.srq, has_own_receives = srq, receives and not srq
+        self.send_cq = CQ(device, MOST_DEPTH) if sends else None
+        self.receive_cq = CQ(device, MOST_DEPTH) if receives else None
+        room = QPCap(
+            max_send_wr=depth if sends else 0,
+            max_recv_wr=depth if has_own_receives else 0,
+            max_send_sge=MOST_SGES if sends else 0,
+            max_recv_sge=MOST_SGES if has_own_receives else 0,
+            max_inline_data=MOST_INLINE if sends else 0,
+        )
+        how = {"qp_type": self.type, "scq": self.send_cq, "rcq": self.receive_cq, "cap": room}
+        if self.type == e.IBV_QPT_XRC_RECV:
+            of = {"comp_mask": e.IBV_QP_INIT_ATTR_XRCD, "xrcd": xrc_domain}
+        else:
+            of = {"comp_mask": e.IBV_QP_INIT_ATTR_PD, "pd": pd, "srq": srq}
+        self.qp = QP(device, QPInitAttrEx(sq_sig_all=0, **how, **of))
 
 
 def descriptors():
@@ -191,16 +233,23 @@ class Client:
         self.own_gid = (own if len(own) == 16 else bytes(10) + b"\xff\xff" + own).hex()
         self.device = self.events_descriptor = None
         self.name, self.port, self.gid_index = "", 0, 0
-        self.pds, self.regions, self.pairs = [], [], []
+        self.forget()
+
+    def forget(self):
+        self.pds, self.regions, self.windows, self.handles, self.shareds, self.pairs = [], [], [], [], [], []
+        self.xrc_domain = None  # of all shared queues for XRC, once the first one is made
 
     def reset(self):
         queues = [part for pair in self.pairs for part in (pair.qp, pair.send_cq, pair.receive_cq)]
+        queues += [part for shared in self.shareds for part in (shared.srq, shared.cq)]
         memory = [region.mr for region in self.regions]
-        for thing in filter(None, [*queues, *memory, *self.pds, self.device]):
+        domains = [self.xrc_domain, *self.handles, *memory, *self.pds]
+        # A window of type 2 first: with rdma_rxe the end of a queue pair waits for as long as one is bound.
+        for thing in filter(None, [*self.windows, *queues, *domains, self.device]):
             with contextlib.suppress(PyverbsError):
                 thing.close()
         self.device = self.events_descriptor = None
-        self.pds, self.regions, self.pairs = [], [], []
+        self.forget()
 
     def obey(self, words):
         """The reply."""
@@ -218,7 +267,7 @@ class Client:
 
     def values(self, form, words):
         """What the words after a command are, by its form."""
-        things = {"m": self.regions, "q": self.pairs}
+        things = {"m": self.regions, "v": self.windows, "s": self.shareds, "q": self.pairs}
         fixed = form.rstrip("*")
         must(len(words) >= len(fixed), MISSING)
         for kind, word in zip(fixed, words):
@@ -271,6 +320,19 @@ class Client:
         region.mr.close()
         region.mr = None
 
+    def rights(self, region, access):
+        must(region.mr, "it is deregistered already")
+        region.mr.rereg(e.IBV_REREG_MR_CHANGE_ACCESS, pd=region.pd, access=access & U16)
+        region.lkey, region.rkey = region.mr.lkey, region.mr.rkey
+        return f"lkey={region.lkey} rkey={region.rkey}"
+
+    def mw(self, pd, kind):
+        must(pd < len(self.pds), "there is no such protection domain")
+        must(kind in (1, 2), "a window is of type 1 or 2")
+        must(len(self.windows) < MOST_OBJECTS, "too many")
+        self.windows.append(MW(self.pds[pd], e.IBV_MW_TYPE_1 if kind == 1 else e.IBV_MW_TYPE_2))
+        return f"{len(self.windows) - 1} rkey={self.windows[-1].rkey}"
+
     def mem(self, region, offset, length):
         must(length <= MOST_MEM and region.has(offset, length), "no such bytes, or too many")
         return region.bytes[offset : offset + length].hex()
@@ -288,17 +350,68 @@ class Client:
         data = b"".join(FILLINGS[(place * 29 + (place >> 8) * 101) & U8] for place in places)
         region.bytes[offset : offset + length] = data[at & U8 :][:length]
 
-    def qp(self, service, pd, depth):
-        must(service in SERVICES, "a service is rc or uc")
+    def srq(self, pd, depth):
+        must(pd < len(self.pds), "there is no such protection domain")
+        must(len(self.shareds) < MOST_OBJECTS and depth <= MOST_DEPTH, "too many, or too deep")
+        self.shareds.append(Shared(SRQ(self.pds[pd], SrqInitAttr(SrqAttr(depth, MOST_SGES)))))
+        return f"{len(self.shareds) - 1}"
+
+    def make_xrc_domain(self):
+        if not self.xrc_domain:
+            mask = e.IBV_XRCD_INIT_ATTR_FD | e.IBV_XRCD_INIT_ATTR_OFLAGS
+            self.xrc_domain = XRCD(self.device, XRCDInitAttr(int(mask), os.O_CREAT, -1))
+
+    def xrc_srq(self, pd, depth):
+        must(pd < len(self.pds), "there is no such protection domain")
+        must(len(self.shareds) < MOST_OBJECTS and depth <= MOST_DEPTH, "too many, or too deep")
+        self.make_xrc_domain()
+        cq, how = CQ(self.device, MOST_DEPTH), SrqInitAttrEx(depth, MOST_SGES)
+        how.srq_type, how.pd, how.xrcd, how.cq = e.IBV_SRQT_XRC, self.pds[pd], self.xrc_domain, cq
+        told = e.IBV_SRQ_INIT_ATTR_TYPE | e.IBV_SRQ_INIT_ATTR_PD
+        how.comp_mask = int(told | e.IBV_SRQ_INIT_ATTR_XRCD | e.IBV_SRQ_INIT_ATTR_CQ)
+        made = Shared(SRQ(self.device, how), cq)
+        number = made.srq.get_srq_num()
+        self.shareds.append(made)
+        return f"{len(self.shareds) - 1} srqn={number}"
+
+    def arm(self, shared, limit):
+        must(limit <= MOST_DEPTH, "it is not so deep")
+        shared.srq.modify(SrqAttr(srq_limit=limit), e.IBV_SRQ_LIMIT)
+
+    def qp(self, service, pd, depth, words):
+        must(service in SERVICES, "a service is rc, uc, ud, xrc-send or xrc-recv")
         must(pd < len(self.pds), "there is no such protection domain")
         must(len(self.pairs) < MOST_OBJECTS and depth <= MOST_DEPTH, "too many, or too deep")
-        self.pairs.append(Pair(self.device, self.pds[pd], SERVICES[service], depth))
+        kind, srq = SERVICES[service], None
+        named = [word.partition("=")[2] for word in words if word.startswith("srq=")]
+        if named:
+            number = read_number(named[0], U32)
+            shared = self.shareds[number] if number is not None and number < len(self.shareds) else None
+            receives = kind[2]
+            must(shared and not shared.cq and receives, "there is no such shared queue for this service")
+            srq = shared.srq
+        if kind[0] == e.IBV_QPT_XRC_RECV:
+            self.make_xrc_domain()
+        self.pairs.append(Pair(self.device, self.pds[pd], kind, depth, srq, self.xrc_domain))
         return f"{len(self.pairs) - 1} qpn={self.pairs[-1].qp.qp_num}"
+
+    def way_to(self, gid):
+        """What an address handle is made of, from the digits of a GID."""
+        must(len(read_hex(gid) or b"") == 16, "a GID has 32 digits")
+        place = GID(":".join(re.findall("....", gid)))
+        route = GlobalRoute(dgid=place, sgid_index=self.gid_index, hop_limit=64)
+        return AHAttr(is_global=1, port_num=self.port, gr=route)
+
+    def ah(self, pd, gid):
+        must(pd < len(self.pds), "there is no such protection domain")
+        way = self.way_to(gid)
+        must(len(self.handles) < MOST_OBJECTS, "too many")
+        self.handles.append(AH(self.pds[pd], attr=way))
+        return f"{len(self.handles) - 1}"
 
     def connect(self, pair, qpn, gid):
         must(qpn <= U24, "there is no such queue pair number")
-        must(len(read_hex(gid) or b"") == 16, "a GID has 32 digits")
-        pair.peer = GID(":".join(re.findall("....", gid))), qpn
+        pair.peer = self.way_to(gid), qpn
 
     def modify(self, pair, state, words):
         must(state in STATES, "there is no such state")
@@ -310,9 +423,7 @@ class Client:
         if state == "INIT":
             mask |= e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT
         if state == "RTR" and pair.peer:
-            gid, attributes.dest_qp_num = pair.peer
-            route = GlobalRoute(dgid=gid, sgid_index=self.gid_index, hop_limit=64)
-            attributes.ah_attr = AHAttr(is_global=1, port_num=self.port, gr=route)
+            attributes.ah_attr, attributes.dest_qp_num = pair.peer
             mask |= e.IBV_QP_AV | e.IBV_QP_DEST_QPN
         pair.qp.modify(attributes, int(mask))
 
@@ -336,7 +447,8 @@ class Client:
 
     def post(self, pair, operation, number, flags, words):
         must(operation in OPERATIONS, "there is no such operation")
-        flags &= e.IBV_SEND_FENCE | e.IBV_SEND_SIGNALED | e.IBV_SEND_SOLICITED | e.IBV_SEND_INLINE
+        must(pair.send_cq, "this queue pair sends nothing")
+        flags &= SEND_FLAGS
         elements = self.elements(words, flags & e.IBV_SEND_INLINE)
         told = {**dict.fromkeys(POST_NUMBERS, 0), **named_numbers(words, POST_NUMBERS)}
         # ibv_send_wr has one place for both.
@@ -347,15 +459,56 @@ class Client:
                 request.set_wr_atomic(told["rkey"], told["va"], told["compare-add"], told["swap"])
             else:
                 request.set_wr_rdma(told["rkey"], told["va"])
+            if pair.type == e.IBV_QPT_UD:
+                request.set_wr_ud(*self.destination(words))
+            if pair.type == e.IBV_QPT_XRC_SEND:
+                request.set_qp_type_xrc(told["srqn"])
             pair.qp.post_send(request)
 
+    def destination(self, words):
+        """Of a datagram. It stands in the place of what other services say of memory."""
+        told = {"dst": 0, "qkey": 0, **named_numbers(words, DESTINATION)}
+        is_known = "ah" in told and told["ah"] < len(self.handles)
+        must(is_known, "a datagram needs the number of an address handle")
+        return self.handles[told["ah"]], told["dst"], told["qkey"]
+
+    def bind(self, pair, window, number, flags, region, offset, length, access):
+        """A window of type 1 is bound by a verb, one of type 2 by a work request. Both get their next key."""
+        is_region = region < len(self.regions) and offset <= U32 and length <= U32
+        must(is_region, "there is no such region, or it is not so long")
+        memory = self.regions[region]
+        must(memory.mr, "the region is deregistered")
+        must(pair.send_cq, "this queue pair sends nothing")
+        info = MWBindInfo(memory.mr, memory.address + offset, length, access & U16)
+        if int(window.type) == e.IBV_MW_TYPE_1:
+            pair.qp.bind_mw(window, MWBind(info, flags & SEND_FLAGS, number))
+            return f"rkey={window.rkey}"
+        how = {"wr_id": number, "opcode": e.IBV_WR_BIND_MW, "send_flags": flags & SEND_FLAGS}
+        with work_request(SendWR, [], **how) as request:
+            request.set_bind_wr(window, info)
+            pair.qp.post_send(request)
+            return f"rkey={request.rkey}"
+
     def recv(self, pair, number, words):
-        with work_request(RecvWR, self.elements(words, False), wr_id=number) as request:
+        elements = self.elements(words, False)
+        must(pair.receive_cq and not pair.srq, "this queue pair has no receives of its own")
+        with work_request(RecvWR, elements, wr_id=number) as request:
             pair.qp.post_recv(request)
 
+    def srq_recv(self, shared, number, words):
+        with work_request(RecvWR, self.elements(words, False), wr_id=number) as request:
+            shared.srq.post_recv(request)
+
     def poll(self, pair, queue, wait_ms):
-        must(wait_ms <= MOST_WAIT_MS, "that is too long")
         cq = pair.send_cq if queue == "send" else pair.receive_cq
+        return self.take_completion(cq, wait_ms, pair.type == e.IBV_QPT_UD)
+
+    def srq_poll(self, shared, wait_ms):
+        return self.take_completion(shared.cq, wait_ms, False)
+
+    def take_completion(self, cq, wait_ms, is_of_datagrams):
+        must(cq, "it has no completions of its own")
+        must(wait_ms <= MOST_WAIT_MS, "that is too long")
         until = time.monotonic() + wait_ms / 1000
         _, found = cq.poll()
         while not found and time.monotonic() < until:
@@ -368,6 +521,8 @@ class Client:
                 told += f" opcode={int(done.opcode)} length={done.byte_len}"
                 told += f" imm={socket.ntohl(done.imm_data)}" if done.wc_flags & e.IBV_WC_WITH_IMM else ""
                 told += f" inv={done.imm_data}" if done.wc_flags & e.IBV_WC_WITH_INV else ""
+                if is_of_datagrams and done.opcode == e.IBV_WC_RECV:
+                    told += f" src={done.src_qp} grh={int(done.wc_flags & e.IBV_WC_GRH)}"
         return told
 
     def events(self):
@@ -390,23 +545,32 @@ class Client:
         return " ".join(told)
 
 
-# Of each command: what follows it, w a word, n a number, m a region, q a queue pair, * any words NAME=VALUE;
-# and which calls may fail. All except `open` want a device.
+# Of each command: what follows it, w a word, n a number, m a region, v a window, s a shared queue, q a queue
+# pair, * any words NAME=VALUE; and which calls may fail. All except `open` want a device.
 COMMANDS = {
     "open": ("wnw", "ibv_query_device, ibv_query_port", Client.open),
     "pd": ("", "ibv_alloc_pd", Client.pd),
     "mr": ("nnn", "ibv_reg_mr", Client.mr),
     "dereg": ("m", "ibv_dereg_mr", Client.dereg),
+    "rights": ("mn", "ibv_rereg_mr", Client.rights),
     "mem": ("mnn", "", Client.mem),
     "store": ("mnw", "", Client.store),
     "fill": ("mnnn", "", Client.fill),
-    "qp": ("wnn", "ibv_create_cq, ibv_create_qp", Client.qp),
+    "mw": ("nn", "ibv_alloc_mw", Client.mw),
+    "srq": ("nn", "ibv_create_srq", Client.srq),
+    "xrc-srq": ("nn", "ibv_open_xrcd, ibv_create_cq, ibv_create_srq_ex", Client.xrc_srq),
+    "arm": ("sn", "ibv_modify_srq", Client.arm),
+    "qp": ("wnn*", "ibv_open_xrcd, ibv_create_cq, ibv_create_qp_ex", Client.qp),
+    "ah": ("nw", "ibv_create_ah", Client.ah),
     "connect": ("qnw", "", Client.connect),
     "modify": ("qw*", "ibv_modify_qp", Client.modify),
     "query": ("q", "ibv_query_qp", Client.query),
     "post": ("qwnn*", "ibv_post_send", Client.post),
+    "bind": ("qvnnnnnn", "ibv_bind_mw, ibv_post_send", Client.bind),
     "recv": ("qn*", "ibv_post_recv", Client.recv),
+    "srq-recv": ("sn*", "ibv_post_srq_recv", Client.srq_recv),
     "poll": ("qwn", "ibv_poll_cq", Client.poll),
+    "srq-poll": ("sn", "ibv_poll_cq", Client.srq_poll),
     "events": ("", "", Client.events),
     "counters": ("", "", Client.counters),
 }

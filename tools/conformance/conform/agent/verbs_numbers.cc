@@ -80,6 +80,8 @@ std::optional<transport::Completion> read_completion(const AgentReply& reply) {
     completion.has_invalidate = true;
     completion.invalidated_rkey = transport::Rkey{static_cast<std::uint32_t>(*key)};
   }
+  completion.has_grh = reply.number("grh") == 1u;
+  completion.source_qp = transport::QpNumber{static_cast<std::uint32_t>(reply.number("src").value_or(0))};
   return completion;
 }
 

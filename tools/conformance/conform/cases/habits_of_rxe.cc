@@ -42,6 +42,12 @@ constexpr std::string_view kGapInResponses =
 constexpr std::string_view kImpliedNak =
     "Linux before 6.2, rxe_comp.c, check_psn(): an RNR NAK after an unanswered READ only repeats the READ";
 constexpr std::string_view kNoSqe = "Linux 6.2, rxe_req.c: a failure ends the queue pair; SQE is not known";
+constexpr std::string_view kKernelsFlag =
+    "Linux after 6.1, rxe_resp.c, do_complete(): gives programs the kernel's IB_WC_WITH_INVALIDATE (4), which"
+    " is IBV_WC_IP_CSUM_OK for them";
+/// So the case must not go on.
+constexpr std::string_view kKernelEnds =
+    "the same; and rxe_mw.c, rxe_check_invalidate_mw(): a second SEND with invalidate ends the kernel";
 constexpr std::string_view kEachRnrNak =
     "transport/FACTS.md, decisions: each RNR NAK counts, and begins the wait again";
 constexpr std::string_view kBrokenMessages =
@@ -55,6 +61,7 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/sqd/retransmits", "no packet came", kRxe, kNotRepeated},
     {"rc/sqd/holds_back_fenced", "no packet came", kRxe, kAsleep},
     {"uc/sqd", "no packet came", kRxe, kAsleep},
+    {"ud/sqd", "no packet came", kRxe, kAsleep},
 
     // Credits.
     {"rc/ack/credits_none_one_send_at_a_time", "> SEND_ONLY psn=202", kRxe, kNoCredits},
@@ -63,10 +70,15 @@ constexpr Habit kHabitsOfRxe[] = {
     // What is wrong here.
     {"*", "status is LOC_QP_OP_ERR, expected LOC_PROT_ERR", kRxe, kNoKey, true},
     {"uc/receive_too_small", "rcqe id=7 status=LOC_QP_OP_ERR", kRxe, kNoKey},
+    {"ud/*receive_too_small", "rcqe id=7 status=LOC_QP_OP_ERR", kRxe, kNoKey},
     {"rc/access/local_protection", "no completion of a send came", kRxe,
      "Linux before 5.18, rxe_recv.c, check_type_state(): answers that come after a failure are dropped"},
     {"uc/read_is_no_operation", "the state is ERR", kRxe, kNoSqe},
     {"uc/sqe", "the state is ERR", kRxe, kNoSqe},
+    {"uc/local_invalidate", "status is LOC_QP_OP_ERR", kRxe,
+     "Linux before and after 6.1, rxe_opcode.c: LOCAL_INV is an operation of RC alone"},
+    {"ud/send_buffer_gone", "the state is ERR", kRxe, kNoSqe},
+    {"ud/write_is_no_operation", "the state is ERR", kRxe, kNoSqe},
     {"rc/state/error_flushes_later_posts", "no completion of a receive came", kRxe,
      "rdma-core, providers/rxe/rxe.c, rxe_post_recv(): tells the kernel nothing"},
 
@@ -79,15 +91,23 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/length/bad_length_send_last_empty", "came: ACK psn=101", kRxe, kNoCheckOfLengths},
     {"rc/length/bad_length_*_2g", "came: NAK_REMOTE_ACCESS", kRxe, kNoCheckOfLengths},
     {"uc/wrong_lengths", "rcqe id=7 status=SUCCESS opcode=RECV len=1004", kRxe, kNoCheckOfLengths},
-    {"rc/send/write_imm_key_unknown", "status is REM_ACCESS_ERR", kRxe,
+    {"rc/send/write_imm_key_*", "status is REM_ACCESS_ERR", kRxe,
      "Linux before 6.2, rxe_resp.c: a key that is refused ends the receive with the peer's status"},
     {"rc/send/write_imm_key_unknown_no_receive", "came: RNR_NAK", kRxe,
      "Linux before 6.2, rxe_resp.c: looks for a receive, and then for the key"},
+    {"rc/window/bounds", "came: ACK psn=100", kRxe,
+     "Linux after 6.1, rxe_resp.c, check_rkey(): looks at the bounds of the region, not of the window"},
     {"rc/window/invalidate_*", "> ACK psn=", kRxe,
      "Linux before 6.2, rxe_resp.c: acknowledges a SEND that could not invalidate"},
     {"rc/rnr/crossing", "> NAK_SEQUENCE psn=100", kRxe, kNakAfterRnrNak},
     {"rc/rnr/first_of_message", "> NAK_SEQUENCE psn=100", kRxe, kNakAfterRnrNak},
     {"rc/rnr/second_of_three", "> NAK_SEQUENCE psn=101", kRxe, kNakAfterRnrNak},
+
+    // Completions of receives, and datagrams.
+    {"rc/window/invalidate_twice", "has-inv is 0, expected 1", kRxe, kKernelEnds},
+    {"*", "has-inv is 0, expected 1", kRxe, kKernelsFlag, true},
+    {"ud/qkey_of_the_queue_pair", "qkey is 0x80000000", kRxe,
+     "Linux before 5.15, rxe_req.c, init_req_packet(): sends the request's Q_Key as it is"},
 
     // Requests that are repeated.
     {"rc/replay/read_last", "came: READ_RESPONSE_LAST", kRxe, kGoesOnWithMiddle},

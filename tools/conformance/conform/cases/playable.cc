@@ -16,7 +16,6 @@ namespace {
 using scripts::Statement;
 using scripts::Verb;
 using scripts::Word;
-using transport::wire::Service;
 
 /// Of operations that libibverbs before version 46 has no words for.
 bool is_of_later_verbs(const Statement& statement) {
@@ -60,12 +59,7 @@ bool any(const scripts::Script& script, bool (*is_so)(const Statement&)) {
 
 }  // namespace
 
-std::optional<std::string> reason_against(const scripts::Script& script, const scripts::Settings& settings) {
-  const Service service = settings.config.service;
-  const bool is_known = service == Service::kRc || service == Service::kUc;
-  if (!is_known) return "the agent makes RC and UC queue pairs alone";
-  if (settings.shares_receives) return "the agent makes no shared receive queues";
-  if (!settings.windows.empty()) return "the agent makes no memory windows";
+std::optional<std::string> reason_against(const scripts::Script& script) {
   if (any(script, is_of_later_verbs)) return "the agent's verbs have no FLUSH and no ATOMIC WRITE";
   if (any(script, is_of_urnic_alone)) return "the script sets what only urnic's own transport has";
   if (needs_one_moment(script)) return "on a wire no two things happen at the same moment";

@@ -6,12 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "tools/conformance/player/settings.h"
 #include "tools/conformance/script/script.h"
 
 namespace urnic::conform {
 
 /// Why an agent cannot do what the script wants, as far as that is known before; nothing if it can.
-std::optional<std::string> reason_against(const scripts::Script& script, const scripts::Settings& settings);
+std::optional<std::string> reason_against(const scripts::Script& script);
 
 }  // namespace urnic::conform

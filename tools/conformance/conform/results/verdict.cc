@@ -67,8 +67,9 @@ CaseResult judge(const Case& played, const scripts::Script& script, scripts::Out
   result.reason = failure.message;
   if (failure.kind != Trouble::Kind::kFailure) return result;
   result.verdict = Verdict::kFail;
-  if (const Habit* const habit = find_habit(played.name, failure.message))
+  if (const Habit* const habit = find_habit(played.name, failure.message)) {
     tell_habit(result, failure, *habit);
+  }
   return result;
 }
 

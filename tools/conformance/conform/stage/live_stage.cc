@@ -2,7 +2,6 @@
 
 #include "tools/conformance/conform/stage/live_stage.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -10,7 +9,6 @@
 #include <utility>
 
 #include "tools/conformance/conform/agent/verbs_numbers.h"
-#include "tools/conformance/conform/stage/attributes.h"
 #include "transport/enum_names.h"
 
 namespace urnic::conform {
@@ -19,7 +17,6 @@ using scripts::Octets;
 using scripts::Place;
 using scripts::Trouble;
 using scripts::unavailable;
-using transport::Access;
 using transport::Duration;
 using transport::QpState;
 using transport::Time;
@@ -28,7 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostMem = 4096;  // that the agent reads or writes at once
 constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 20;
 constexpr Duration kLongestCase = 60s;
 
@@ -52,7 +48,13 @@ scripts::PacketFields with_either_mig(scripts::PacketFields packet) {
 
 LiveStage::LiveStage(const scripts::Settings& settings, const Pace& pace, const Peer& peer, Agent& agent,
                      Wire& wire)
-    : Stage(settings), pace_(pace), peer_(peer), agent_(agent), wire_(wire), start_(wire.now()) {
+    : Stage(settings),
+      pace_(pace),
+      peer_(peer),
+      agent_(agent),
+      wire_(wire),
+      kind_(kind_of(settings)),
+      start_(wire.now()) {
   begin_span(start_);
 }
 
@@ -94,82 +96,6 @@ std::optional<Trouble> LiveStage::order(const std::string& line) {
   return std::nullopt;
 }
 
-std::optional<Trouble> LiveStage::set_up(std::uint32_t own_qp, bool reads_counters) {
-  const auto opened = ask(fmt::format("open {} {} {}", peer_.device, peer_.port, peer_.gid_index));
-  if (!opened) return opened.error();
-  const auto mtu = std::size_t{128} << std::min<std::uint64_t>(opened.value().number("mtu").value_or(0), 5);
-  if (bytes(config().path_mtu) > mtu) {
-    return unavailable(fmt::format("the path MTU of the peer's port is {} bytes", mtu));
-  }
-  if (auto trouble = make_memory()) return trouble;
-  if (auto trouble = make_queue_pair(own_qp)) return trouble;
-  if (reads_counters) {
-    if (auto trouble = read_first_counters()) return trouble;
-  }
-  for (const QpState step : {QpState::kInit, QpState::kReadyToReceive, QpState::kReadyToSend}) {
-    if (step > settings().start) break;
-    if (auto trouble = modify(step)) return trouble;
-  }
-  may_be_behind_ = false;
-  begin_span(wire_.now());
-  return std::nullopt;
-}
-
-// Drivers keep what they have read for a while, which the counter `lifespan` says in milliseconds.
-std::optional<Trouble> LiveStage::read_first_counters() {
-  const auto before = ask("counters");
-  if (!before) return before.error();
-  counters_age_ = std::chrono::milliseconds(before.value().number("lifespan").value_or(10) + 2);
-  take_packets(wire_.now() + counters_age_, false);
-  const auto counters = ask("counters");
-  if (!counters) return counters.error();
-  for (const std::string& word : counters.value().words) {
-    const std::string_view text = word;
-    const std::size_t sign = std::min(text.find('='), text.size() - 1);
-    const auto number = read_decimal(text.substr(sign + 1));
-    if (number) first_counters_[word.substr(0, sign)] = *number;
-  }
-  return std::nullopt;
-}
-
-std::optional<Trouble> LiveStage::make_memory() {
-  std::map<std::uint32_t, std::uint64_t> domains;  // the agent's, by the script's
-  if (auto trouble = order("pd")) return trouble;
-  domains[to_integer(config().pd)] = 0;
-  for (const scripts::Settings::Region& region : settings().regions) {
-    const std::uint32_t pd = region.pd.value_or(to_integer(config().pd));
-    if (!domains.contains(pd)) {
-      if (auto trouble = order("pd")) return trouble;
-      const std::uint64_t number = domains.size();
-      domains[pd] = number;
-    }
-    const auto made =
-        ask(fmt::format("mr {} {} {}", domains[pd], region.size, verbs_rights_of_memory(region.rights)));
-    if (!made) return made.error();
-    const auto number = read_decimal(made.value().first());
-    const auto address = made.value().number("address");
-    const auto rkey = made.value().number("rkey");
-    if (!number || !address || !rkey) return unavailable("the agent's reply to 'mr' makes no sense");
-    memory_.add({region, static_cast<unsigned>(*number), *address, static_cast<std::uint32_t>(*rkey)});
-    const std::string fill = fmt::format("fill {} 0 {} {}", *number, region.size, region.address);
-    if (auto trouble = order(fill)) return trouble;
-  }
-  return std::nullopt;
-}
-
-std::optional<Trouble> LiveStage::make_queue_pair(std::uint32_t own_qp) {
-  const bool is_rc = config().service == transport::wire::Service::kRc;
-  const auto made = ask(fmt::format("qp {} 0 {}", is_rc ? "rc" : "uc", kQueueDepth));
-  if (!made) return made.error();
-  const auto qpn = made.value().number("qpn");
-  if (!qpn) return unavailable("the agent's reply to 'qp' makes no sense");
-  settings_.config.local_qp = transport::QpNumber{static_cast<std::uint32_t>(*qpn)};
-  settings_.config.remote_qp = transport::QpNumber{own_qp};
-  const auto gid = std::as_bytes(std::span(peer_.tester.octets));
-  told_ = config();
-  return order(fmt::format("connect 0 {} {}", own_qp, to_hex(gid.data(), gid.size())));
-}
-
 // --- Times ---
 
 void LiveStage::note(std::string_view text) {
@@ -207,75 +133,6 @@ std::optional<Trouble> LiveStage::pass(Duration duration) {
   return std::nullopt;
 }
 
-// --- What the program does ---
-
-std::optional<Trouble> LiveStage::post(const transport::SendRequest& request,
-                                       std::span<const transport::Sge> elements, bool is_inline) {
-  const std::string_view name = operation_name(request.operation);
-  if (name.empty()) {
-    return unavailable(fmt::format("the agent cannot post {}", name_of(request.operation)));
-  }
-  const auto sges = memory_.elements_text(elements);
-  if (!sges) return unavailable("the agent cannot post such an element");
-  std::string line =
-      fmt::format("post 0 {} {} {}{}", name, request.wr_id, send_flags(request, is_inline), *sges);
-  line += fmt::format(" va={} rkey={}", request.remote_address, to_integer(request.rkey));
-  if (is_atomic(request.operation)) {
-    const bool is_add = request.operation == transport::SendOperation::kFetchAdd;
-    line += fmt::format(" compare-add={} swap={}", is_add ? request.swap_or_add : request.compare,
-                        is_add ? 0 : request.swap_or_add);
-  }
-  const std::uint32_t key = to_integer(request.invalidate_rkey);
-  const bool is_own = request.operation == transport::SendOperation::kLocalInvalidate;
-  line += fmt::format(" imm={} inv={}", ntohl(request.immediate), is_own ? memory_.peers_key(key) : key);
-  begin_span(wire_.now());
-  may_be_behind_ = true;
-  return order(line);
-}
-
-std::optional<Trouble> LiveStage::receive(std::optional<std::uint64_t> srq, std::uint64_t wr_id,
-                                          std::span<const transport::Sge> elements) {
-  if (srq) return unavailable("the agent makes no shared receive queues");
-  const auto sges = memory_.elements_text(elements);
-  if (!sges) return unavailable("the agent cannot post such an element");
-  return order(fmt::format("recv 0 {}{}", wr_id, *sges));
-}
-
-std::optional<Trouble> LiveStage::arm_limit(std::optional<std::uint64_t>, std::uint32_t) {
-  return unavailable("the agent makes no shared receive queues");
-}
-
-std::optional<Trouble> LiveStage::modify(QpState to) {
-  const std::string attributes = attributes_of_step(state_, to, told_, config(), pace_);
-  begin_span(wire_.now());
-  if (auto trouble = order(fmt::format("modify 0 {}{}", name_of(to), attributes))) return trouble;
-  may_be_behind_ = true;
-  state_ = to;
-  told_ = config();
-  return std::nullopt;
-}
-
-std::optional<Trouble> LiveStage::deregister(const std::string& region) {
-  return order(fmt::format("dereg {}", memory_.named(region)->number));
-}
-
-std::optional<Trouble> LiveStage::change_rights(const std::string&, Access) {
-  return unavailable("the agent does not change the rights of a region");
-}
-
-std::optional<Trouble> LiveStage::store(const Place& place, std::span<const std::byte> bytes) {
-  const PeerMemory::Region* region = memory_.named(place.name);
-  if (region == nullptr) return scripts::script_error(fmt::format("there is no memory '{}'", place.name));
-  for (std::size_t at = 0; at < bytes.size(); at += kMostMem) {
-    const auto piece = bytes.subspan(at, std::min(kMostMem, bytes.size() - at));
-    const std::string digits = to_hex(piece.data(), piece.size());
-    if (auto trouble = order(fmt::format("store {} {} {}", region->number, place.offset + at, digits))) {
-      return trouble;
-    }
-  }
-  return std::nullopt;
-}
-
 // --- What the peer does ---
 
 std::optional<Trouble> LiveStage::arrive(const scripts::PacketFields& packet, std::span<const std::byte>) {
@@ -284,6 +141,10 @@ std::optional<Trouble> LiveStage::arrive(const scripts::PacketFields& packet, st
   if (packet.name() == "RNR_NAK") {
     const auto code = static_cast<std::uint8_t>(packet.syn & 0x1f);
     set_packet_number(translated, "syn", (packet.syn & 0xe0) | pace_.rnr_code(code));
+  }
+  // An initiator has no queue that a packet could name.
+  if (kind_ == QueuePairKind::kXrcTarget && packet_number(packet, "srq")) {
+    set_packet_number(translated, "srq", queue_on_the_wire(static_cast<std::uint32_t>(packet.srq)));
   }
   begin_span(wire_.now());
   may_be_behind_ = true;
@@ -301,6 +162,7 @@ void LiveStage::take_packets(Time until, bool stops_at_first) {
     auto arrival = wire_.receive(until);
     if (!arrival) return;
     scripts::Decoded decoded = scripts::decode(arrival->ib);
+    if (datagrams_) decoded.packet = datagrams_->as_script_has_it(std::move(decoded.packet));
     const std::uint8_t timer = config().min_rnr_timer;
     const bool has_our_timer = (decoded.packet.syn & 0x1f) == pace_.rnr_code(timer);
     if (decoded.packet.name() == "RNR_NAK" && has_our_timer) decoded.packet.syn = 0x20u | timer;
@@ -312,11 +174,11 @@ void LiveStage::take_packets(Time until, bool stops_at_first) {
   }
 }
 
-bool LiveStage::take_completion(bool is_send, unsigned milliseconds) {
-  const auto reply = ask(fmt::format("poll 0 {} {}", is_send ? "send" : "recv", milliseconds));
+bool LiveStage::take_completion(const CompletionQueue& queue, unsigned milliseconds) {
+  const auto reply = ask(fmt::format("{} {}", queue.poll, milliseconds));
   if (!reply) return false;
   if (reply.value().words.empty()) return false;
-  const std::string_view word = is_send ? "cqe" : "rcqe";
+  const std::string_view word = queue.is_send ? "cqe" : "rcqe";
   auto completion = read_completion(reply.value());
   if (!completion) {
     strange_completion_ =
@@ -327,12 +189,23 @@ bool LiveStage::take_completion(bool is_send, unsigned milliseconds) {
   completion->invalidated_rkey =
       transport::Rkey{memory_.scripts_key(to_integer(completion->invalidated_rkey))};
   note(scripts::describe(*completion, word));
-  if (is_send) {
+  if (queue.is_send) {
     outputs_.send_completions.push_back(*completion);
   } else {
-    outputs_.receive_completions.push_back({*completion, std::nullopt});
+    outputs_.receive_completions.push_back({*completion, queue.srq});
   }
   return true;
+}
+
+bool LiveStage::take_completions(bool is_send, unsigned milliseconds) {
+  const auto is_meant = [&](const CompletionQueue& queue) { return queue.is_send == is_send; };
+  const auto count = std::count_if(completion_queues_.begin(), completion_queues_.end(), is_meant);
+  bool has_more = false;
+  for (const CompletionQueue& queue : completion_queues_) {
+    if (!is_meant(queue)) continue;
+    if (take_completion(queue, milliseconds / static_cast<unsigned>(count))) has_more = true;
+  }
+  return has_more;
 }
 
 bool LiveStage::take_events() {
@@ -348,9 +221,9 @@ bool LiveStage::take_events() {
 }
 
 void LiveStage::take_all() {
-  while (take_completion(true, 0)) {
+  while (take_completions(true, 0)) {
   }
-  while (take_completion(false, 0)) {
+  while (take_completions(false, 0)) {
   }
   take_events();
 }
@@ -383,20 +256,23 @@ scripts::Stage::Awaited LiveStage::await_packet(const scripts::WantedPacket& wan
   return came(packet.at);
 }
 
-scripts::Stage::Awaited LiveStage::await_send_completion() {
+scripts::Stage::Awaited LiveStage::await_completion(bool is_send) {
   const Time until = last_moment();
-  while (outputs_.send_completions.empty()) {
-    if (!take_completion(true, 100) && (lost_agent_ || wire_.now() > until)) return Awaited::kNothing;
+  const bool has_queue = std::any_of(completion_queues_.begin(), completion_queues_.end(),
+                                     [&](const CompletionQueue& queue) { return queue.is_send == is_send; });
+  while (is_send ? outputs_.send_completions.empty() : outputs_.receive_completions.empty()) {
+    const bool has_more = take_completions(is_send, 100);
+    if (!has_more && (!has_queue || lost_agent_ || wire_.now() > until)) return Awaited::kNothing;
   }
   return came(wire_.now());
 }
 
+scripts::Stage::Awaited LiveStage::await_send_completion() {
+  return await_completion(true);
+}
+
 scripts::Stage::Awaited LiveStage::await_receive_completion() {
-  const Time until = last_moment();
-  while (outputs_.receive_completions.empty()) {
-    if (!take_completion(false, 100) && (lost_agent_ || wire_.now() > until)) return Awaited::kNothing;
-  }
-  return came(wire_.now());
+  return await_completion(false);
 }
 
 scripts::Stage::Awaited LiveStage::await_event() {
@@ -435,6 +311,24 @@ Result<Octets, Trouble> LiveStage::load(const Place& place, std::size_t length) 
     all.insert(all.end(), bytes->begin(), bytes->end());
   }
   return all;
+}
+
+Result<Octets, Trouble> LiveStage::expected_header(std::span<const std::byte> given,
+                                                   std::span<const std::byte> there) const {
+  constexpr std::size_t kIpv4Bytes = 20;
+  const bool is_ipv4 = peer_.tester.is_ipv4_mapped();
+  if (is_ipv4 != (given.size() == kIpv4Bytes)) {
+    return unavailable(fmt::format("the tester has an IPv{} address", is_ipv4 ? 4 : 6));
+  }
+  const auto own = std::as_bytes(std::span(peer_.tester.octets));
+  if (peers_gid_.size() != own.size()) return unavailable("the agent's reply to 'open' makes no sense");
+  Octets wanted(there.begin(), there.end());
+  wanted.front() = is_ipv4 ? std::byte{0x45} : (wanted.front() & std::byte{0x0f}) | std::byte{0x60};
+  // The header ends with the addresses.
+  const std::ptrdiff_t size = is_ipv4 ? 4 : 16;
+  std::copy(own.end() - size, own.end(), wanted.end() - 2 * size);
+  std::copy(peers_gid_.end() - size, peers_gid_.end(), wanted.end() - size);
+  return wanted;
 }
 
 Result<QpState, Trouble> LiveStage::state() {

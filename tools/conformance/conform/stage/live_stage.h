@@ -3,15 +3,19 @@
 // LiveStage: a stage whose queue pair is a peer's, on a wire. The agent does what the script's program does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/conformance/conform/agent/agent.h"
+#include "tools/conformance/conform/stage/attributes.h"
+#include "tools/conformance/conform/stage/datagrams.h"
 #include "tools/conformance/conform/stage/pace.h"
 #include "tools/conformance/conform/stage/peer_memory.h"
 #include "tools/conformance/conform/wire/wire.h"
@@ -69,21 +73,56 @@ class LiveStage final : public scripts::Stage {
   std::optional<std::string> first_unexpected(Look look) override;
 
   Result<scripts::Octets, scripts::Trouble> load(const scripts::Place& place, std::size_t length) override;
-  std::optional<scripts::RemotePlace> window(const std::string&) override { return std::nullopt; }
+  std::optional<scripts::RemotePlace> window(const std::string& name) override;
   Result<transport::QpState, scripts::Trouble> state() override;
   Result<Psns, scripts::Trouble> psns() override;
   Result<std::optional<transport::Duration>, scripts::Trouble> next_timer() override;
   Result<std::uint64_t, scripts::Trouble> counter(transport::Counter counter) override;
   std::vector<scripts::FlushRecord>* flushes() override { return nullptr; }
   bool knows_solicited() const override { return false; }
+  bool knows_address_handles() const override { return false; }
+  /// The addresses must be right; what else is in the header the tester's sockets do not show.
+  Result<scripts::Octets, scripts::Trouble> expected_header(std::span<const std::byte> given,
+                                                            std::span<const std::byte> there) const override;
 
  private:
+  static constexpr std::size_t kMostMem = 4096;  ///< that the agent reads or writes at once
+
+  struct SharedQueue {
+    std::optional<std::uint32_t> script;  ///< the number that a script of XRC gives it
+    std::uint64_t number = 0;             ///< of the agent's
+    std::uint32_t on_the_wire = 0;        ///< of one for XRC
+  };
+  struct CompletionQueue {
+    std::string poll;  ///< the agent's line, without the time
+    bool is_send = false;
+    std::optional<std::uint32_t> srq;  ///< the script's number of the shared queue that this is of
+  };
+
   LiveStage(const scripts::Settings& settings, const Pace& pace, const Peer& peer, Agent& agent, Wire& wire);
 
+  // What is there before the script begins (set_up.cc).
   std::optional<scripts::Trouble> set_up(std::uint32_t own_qp, bool reads_counters);
+  std::optional<scripts::Trouble> open_device();
+  /// The agent's number of a protection domain; without `pd` it is the queue pair's.
+  Result<std::uint64_t, scripts::Trouble> find_domain(std::optional<std::uint32_t> pd);
+  std::optional<scripts::Trouble> make_region(const scripts::Settings::Region& region);
+  std::optional<scripts::Trouble> make_window(const scripts::Settings::Window& window);
   std::optional<scripts::Trouble> make_memory();
+  std::optional<scripts::Trouble> make_shared_queue(const scripts::Settings::SharedQueue* of_xrc);
+  std::optional<scripts::Trouble> make_shared_queues();
   std::optional<scripts::Trouble> read_first_counters();
   std::optional<scripts::Trouble> make_queue_pair(std::uint32_t own_qp);
+
+  // What the script's program does (program.cc).
+  std::optional<scripts::Trouble> bind(const transport::SendRequest& request);
+  /// What the agent's `post` says of where a datagram goes.
+  Result<std::string, scripts::Trouble> destination_text(const transport::SendRequest& request,
+                                                         std::span<const transport::Sge> elements);
+  const SharedQueue* shared_queue(std::optional<std::uint64_t> script_number) const;
+  /// What packets call an XRC queue of the script. A number of no queue stays the number of none.
+  std::uint32_t queue_on_the_wire(std::uint32_t script_number) const;
+
   /// The reply if it is "ok"; else why it is not.
   Result<AgentReply, scripts::Trouble> ask(const std::string& line);
   std::optional<scripts::Trouble> order(const std::string& line);
@@ -97,14 +136,25 @@ class LiveStage final : public scripts::Stage {
   void take_packets(transport::Time until, bool stops_at_first);
   void take_all();
   /// False: nothing came, or the agent cannot be asked.
-  bool take_completion(bool is_send, unsigned milliseconds);
+  bool take_completion(const CompletionQueue& queue, unsigned milliseconds);
+  /// Of each queue for sends, or for receives, one if there is one.
+  bool take_completions(bool is_send, unsigned milliseconds);
+  Awaited await_completion(bool is_send);
   bool take_events();
 
   const Pace pace_;
   const Peer peer_;
   Agent& agent_;
   Wire& wire_;
+  const QueuePairKind kind_;
   PeerMemory memory_;
+  std::map<std::uint32_t, std::uint64_t> domains_;  // the agent's, by the script's
+  std::vector<SharedQueue> shared_queues_;
+  std::vector<CompletionQueue> completion_queues_;
+  std::size_t port_mtu_ = 0;
+  std::vector<std::byte> peers_gid_;
+  std::optional<Datagrams> datagrams_;                      // of UD
+  std::map<std::uint32_t, std::uint64_t> address_handles_;  // the agent's, by the script's
   std::optional<AgentError> lost_agent_;
   std::map<std::string, std::uint64_t> first_counters_;
   transport::Duration counters_age_;  // how old what the device says of counters may be

@@ -30,11 +30,56 @@ const PeerMemory::Region* PeerMemory::of_key(std::uint32_t script_key) const {
   return found == regions_.end() ? nullptr : &*found;
 }
 
+void PeerMemory::add(const Window& window, std::uint32_t rkey) {
+  windows_.push_back(window);
+  window_keys_.push_back({.script = window.key, .peers = rkey, .region = 0, .is_zero_based = false});
+}
+
+const PeerMemory::Window* PeerMemory::window_named(const std::string& name) const {
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const Window& window) { return window.name == name; });
+  return found == windows_.end() ? nullptr : &*found;
+}
+
+const PeerMemory::Window* PeerMemory::window_of_key(std::uint32_t script_key) const {
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const Window& window) { return window.key == script_key; });
+  return found == windows_.end() ? nullptr : &*found;
+}
+
+const PeerMemory::WindowKey* PeerMemory::window_key(std::uint32_t script_key) const {
+  const auto found = std::find_if(window_keys_.rbegin(), window_keys_.rend(),
+                                  [&](const WindowKey& key) { return key.script == script_key; });
+  return found == window_keys_.rend() ? nullptr : &*found;
+}
+
+void PeerMemory::change_key(const std::string& region, std::uint32_t rkey) {
+  for (Region& candidate : regions_) {
+    if (candidate.script.name == region) candidate.rkey = rkey;
+  }
+}
+
+void PeerMemory::bind(const transport::WindowBinding& binding, std::uint32_t rkey) {
+  const auto found = std::find_if(windows_.begin(), windows_.end(), [&](const Window& window) {
+    return window.key == to_integer(binding.window);
+  });
+  if (found == windows_.end()) return;
+  found->key = to_integer(binding.new_rkey);
+  found->address = binding.is_zero_based ? 0 : binding.address;
+  window_keys_.push_back({.script = found->key,
+                          .peers = rkey,
+                          .region = binding.length > 0 ? to_integer(binding.region) : 0,
+                          .is_zero_based = binding.is_zero_based});
+}
+
 std::uint32_t PeerMemory::peers_key(std::uint32_t script_key) const {
   if (const Region* region = of_key(script_key)) return region->rkey;
+  if (const WindowKey* window = window_key(script_key)) return window->peers;
   const auto is_taken = [&](std::uint32_t key) {
     return std::any_of(regions_.begin(), regions_.end(),
-                       [&](const Region& region) { return region.rkey == key; });
+                       [&](const Region& region) { return region.rkey == key; }) ||
+           std::any_of(window_keys_.begin(), window_keys_.end(),
+                       [&](const WindowKey& window) { return window.peers == key; });
   };
   std::uint32_t key = ~script_key;
   while (is_taken(key)) ++key;
@@ -45,11 +90,18 @@ std::uint32_t PeerMemory::scripts_key(std::uint32_t peers_key) const {
   for (const Region& region : regions_) {
     if (region.rkey == peers_key) return region.script.key;
   }
+  for (const WindowKey& window : window_keys_) {
+    if (window.peers == peers_key) return window.script;
+  }
   return peers_key;
 }
 
 std::uint64_t PeerMemory::peers_address(std::uint64_t address, std::uint32_t script_key) const {
   const Region* region = of_key(script_key);
+  if (const WindowKey* window = region == nullptr ? window_key(script_key) : nullptr) {
+    if (window->is_zero_based) return address;
+    region = of_key(window->region);
+  }
   for (const Region& candidate : regions_) {
     const bool is_inside = address - candidate.script.address < candidate.script.size;
     if (region == nullptr && is_inside) region = &candidate;

@@ -64,7 +64,7 @@ bool PortWire::take_arrived() {
   for (const nic::ReceivedFrame& frame : std::span(frames).first(count)) {
     record(frame, false);
     auto heard = read_roce_packet(addresses_, frame);
-    if (!heard || heard->destination_qp != own_qp_) continue;
+    if (!heard || (heard->destination_qp & kOwnQpMask) != own_qp_) continue;
     arrived_.push_back({.at = now(), .ib = std::move(heard->ib), .fault = std::move(heard->fault)});
   }
   return count > 0;

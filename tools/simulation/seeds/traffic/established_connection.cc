@@ -228,6 +228,8 @@ void ConnectionTraffic::disconnect(End& end) {
   const auto disconnected = client(end.host).call(
       [&](RdmaCm& cm, auto& channel) { return cm.disconnect(channel, end.id, scene_.now()); });
   if (!disconnected) complain(end, "cannot be disconnected: " + disconnected.error().message);
+  // Moving the queue pair to ERR may have taken in the peer's DREQ: the event is there, and timewait runs.
+  if (client(end.host).has_events()) after(Duration(0), [this, host = end.host] { on_polled(host); });
 }
 
 void ConnectionTraffic::on_disconnected(End& end, const CmEvent& event) {
