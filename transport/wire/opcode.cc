@@ -174,8 +174,9 @@ constexpr Places make_places() {
     for (std::size_t other = first; other < first + kOpcodesOfService; ++other) {
       Opcode& place = places[opcode][static_cast<std::size_t>(kTable[other].position)];
       const bool is_first_found = place == kNoOpcode;
-      if (is_first_found && are_of_one_message(kTable[opcode], kTable[other]))
+      if (is_first_found && are_of_one_message(kTable[opcode], kTable[other])) {
         place = static_cast<Opcode>(other);
+      }
     }
   }
   return places;

@@ -204,6 +204,7 @@ TEST_F(RunsTest, AreNotSentOverALinkThatIsTooShortForTheirPackets) {
   tight.a().post(remote(tight.b(), SendOperation::kWrite, 1), 0, 10'000);
   tight.settle();
   EXPECT_EQ(tight.a().poll_text(), "1 ok");
+  for (const Bytes& frame : tight.wire.sent_by(0)) EXPECT_LT(frame.size(), 1200u);
 }
 
 // --- What a peer can do with them ---
