@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nic/personality/device_limits.h"
+#include "nic/personality/identity.h"
 #include "nic/personality/personality.h"
 #include "nic/port/medium.h"
 #include "nic/port/vlan.h"
@@ -75,6 +76,8 @@ struct DeviceConfig {
   std::uint64_t seed = 0;  ///< of QPNs, keys and everything else that is drawn
   /// Which NIC it is like; lives longer than the device.
   const Personality* personality = &personality_of(Column::kDefault);
+  /// Whom it says to be; null: urnic. Lives longer than the device.
+  const Identity* identity = nullptr;
   bool explain = false;  ///< keep what explains failures; see Device::failures()
   /// With `explain`: also keep that a peer had to wait for a receive, or that what it sent was dropped for
   /// want of one, once for each queue pair.

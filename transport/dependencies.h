@@ -44,8 +44,9 @@ struct QpDependencies {
   ReceiveEnd receiver;
   QpEventSink& events;
   Counters& counters;
-  XrcReceivers* xrc_receivers = nullptr;  ///< of an XRC target; otherwise null
-  QpObserver* observer = nullptr;         ///< wants to know why things fail; null: none
+  XrcReceivers* xrc_receivers = nullptr;          ///< of an XRC target; otherwise null
+  QpObserver* observer = nullptr;                 ///< wants to know why things fail; null: none
+  const WithdrawnKeys* withdrawn_keys = nullptr;  ///< null: the peer is told of every refusal at once
 };
 
 }  // namespace urnic::transport

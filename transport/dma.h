@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "transport/time.h"
 #include "transport/types.h"
 #include "transport/wire/tail_crc.h"
 
@@ -48,6 +49,15 @@ enum class DmaStatus : std::uint8_t {
 struct MemoryUser {
   PdId pd{};
   QpNumber qp{};
+};
+
+/// Keys that were taken back a moment ago, for a NIC that says nothing about them at first.
+class WithdrawnKeys {
+ public:
+  virtual ~WithdrawnKeys() = default;
+  /// A request that fails because there is no `rkey` is answered in no way before then. A time that has
+  /// passed: the peer is told at once.
+  virtual Time silent_until(Rkey rkey) const = 0;
 };
 
 /// What a BIND_MW work request asks for. A length of 0 unbinds.

@@ -136,7 +136,11 @@ Result<void, Error> Device::deregister_memory(ProtectionDomain& pd, std::uint32_
   if (auto usable = check_usable(); !usable) return usable;
   const std::lock_guard guard(*engine_);
   settle_placements();
-  if (auto removed = engine_->tables().memory.remove(key); !removed) return removed;
+  Tables& tables = engine_->tables();
+  if (auto removed = tables.memory.remove(key); !removed) return removed;
+  if (tables.deregistered_keys != nullptr) {
+    tables.deregistered_keys->note(tables.memory.rkey_of(key), engine_->clock().now());
+  }
   pd.users.fetch_sub(1);
   return success();
 }

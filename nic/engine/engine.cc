@@ -47,6 +47,7 @@ Engine::Engine(const DeviceConfig& config, const Clock& clock, const GidTable& g
                  .counters = counters_,
                  .failures = failures_.get()}),
       thread_(*this) {
+  if (tables_.deregistered_keys != nullptr) use(*tables_.deregistered_keys);
   if (failures_ == nullptr) return;
   connection_watch_ = std::make_unique<ConnectionWatch>(config, clock, tables_.neighbors, *failures_);
   rdma_cm().set_observer(*connection_watch_);

@@ -3,9 +3,12 @@
 // Tables: what a device finds its objects in.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 
 #include "nic/config.h"
+#include "nic/memory/deregistered_keys.h"
 #include "nic/memory/memory_table.h"
 #include "nic/path/address_handles.h"
 #include "nic/path/gid_table.h"
@@ -24,9 +27,13 @@ struct Tables {
         queue_pairs(config.seed),
         reports(config, gids),
         groups(reports),
-        neighbors(config, gids) {}
+        neighbors(config, gids) {
+    const std::chrono::microseconds silence(config.personality->silence_after_deregistration);
+    if (silence.count() > 0) deregistered_keys = std::make_unique<DeregisteredKeys>(silence);
+  }
 
   MemoryTable memory;
+  std::unique_ptr<DeregisteredKeys> deregistered_keys;  ///< null where a key is refused at once
   QueuePairTable queue_pairs;
   AddressHandles address_handles;
   MulticastReports reports;

@@ -9,6 +9,9 @@ namespace {
 using namespace table;
 using P = Personality;
 
+/// The middle of what was measured: 1.0 to 2.2 ms.
+constexpr std::uint64_t kSilence = 1600;
+
 // Default, ConnectX-5, ConnectX-6, E810, rxe, strict.
 constexpr Row kBehaviourRows[] = {
     // Queues.
@@ -125,6 +128,11 @@ constexpr Row kBehaviourRows[] = {
                         {own(LongWrite::kNothing), measured(LongWrite::kWholePackets, kFaults5),
                          measured(LongWrite::kWholePackets, kFaults6), unknown(),
                          read_in(LongWrite::kNothing, kRxeDriver), as(Column::kConnectX6)}),
+    row<&P::silence_after_deregistration>(
+        "silence-after-deregistration",
+        "microseconds of silence before a request for a region that was deregistered is refused:",
+        {own(0), unknown(), measured(kSilence, kFaults6), unknown(), read_in(0, kRxeDriver),
+         as(Column::kConnectX6)}),
 
     // Addresses.
     row<&P::gid_entries>("gid-table", "the GID table has",

@@ -115,6 +115,7 @@ struct Personality {
   SevenRetries seven_retries{};
   LongSend long_send{};
   LongWrite long_write{};
+  std::uint64_t silence_after_deregistration = 0;  ///< us
 
   GidEntries gid_entries{};
 

@@ -11,14 +11,13 @@ constexpr std::array<std::string_view, kColumnCount> kColumnNames = {"default", 
                                                                      "e810",    "rxe",       "strict"};
 
 constexpr NotImitated kNotImitated[] = {
-    {"identity", "names, vendor_id, vendor_part_id and fw_ver stay urnic's: UCX and NCCL would open mlx5dv"},
+    {"identity", "names stay urnic's; vendor_id, fw_ver and board_id do unless --like says NAME,identity"},
     {"capability-flags", "device_cap_flags, and the operations that can use on-demand paging"},
     {"clock", "the rate of hca_core_clock"},
     {"moving-gids", "a ConnectX may have an address at another index after its link was down"},
     {"virtual-lanes", "max_vl_num, which ConnectX leaves at 0"},
     {"members-of-all-groups", "max_total_mcast_qp_attach, since urnic counts members of groups"},
-    {"counters-and-files", "the names of counters, hw_counters/ and board_id of each driver"},
-    {"silence-after-deregistration", "ConnectX answers nothing for 1 to 2.2 ms, then refuses"},
+    {"counters-and-files", "the names of counters, hw_counters/ and other files of each driver"},
     {"congestion-notifications", "how often each NIC sends them, and which it counts"},
     {"migration-bit", "MigReq of E810 in each packet"},
     {"data-in-completions", "mlx5 may copy short messages out of the completion when it is polled"},

@@ -135,7 +135,8 @@ transport::QpDependencies QueuePair::dependencies(transport::Dma& dma, transport
           .events = events,
           .counters = counters,
           .xrc_receivers = attributes_.xrc_domain,
-          .observer = monitor_.get()};
+          .observer = monitor_.get(),
+          .withdrawn_keys = engine_.withdrawn_keys()};
 }
 
 // --- The engine's side ---

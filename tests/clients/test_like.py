@@ -163,6 +163,37 @@ SEEN = {
         "completions_after_destroy": "0",
     },
 }
+# What ibv_devinfo prints of a device that says to be the NIC; None: it prints no such line.
+IDENTITIES = {
+    "connectx5": {
+        "vendor_id": "0x02c9",
+        "vendor_part_id": "4119",
+        "hw_ver": "0x0",
+        "fw_ver": "16.27.1016",
+        "board_id": "MT_0000000008",
+    },
+    "connectx6": {
+        "vendor_id": "0x02c9",
+        "vendor_part_id": "4125",
+        "hw_ver": "0x0",
+        "fw_ver": "22.36.1010",
+        "board_id": "MT_0000000359",
+    },
+    "e810": {
+        "vendor_id": "0x8086",
+        "vendor_part_id": "5522",
+        "hw_ver": "0x2",
+        "fw_ver": "1.74",
+        "board_id": None,
+    },
+    "rxe": {
+        "vendor_id": "0xffffff",
+        "vendor_part_id": "0",
+        "hw_ver": "0x0",
+        "fw_ver": "0.0.0",
+        "board_id": None,
+    },
+}
 # Milliseconds with timeout 14 and 8, and retry_cnt 7; and with retry_cnt 1. A busy machine adds some.
 GIVES_UP = {
     "connectx5": {(14, 7): 3650, (8, 7): 3650},
@@ -219,6 +250,28 @@ class Like(ClientTest):
         self.assertIn("ack-timers", first)
         self.assertNotIn("send-room", first)
         self.assertIn("urnic personalities e810", second)
+
+    def test_run_warns_of_an_identity(self):
+        said = self.start("true", ["true"], ["--port", "loopback", "--like", "connectx6,identity"])
+        self.expect_end(said)
+        self.assertIn("warning: urnic0 has the identity of connectx6", said.output())
+        self.assertIn("UCX", said.output())
+
+    def test_a_program_sees_the_identity_on_request(self):
+        for name, words in IDENTITIES.items():
+            with self.subTest(like=name):
+                nic = ["--port", "loopback", "--like", f"{name},identity"]
+                process = self.start(f"ibv_devinfo like {name}", ["ibv_devinfo"], nic)
+                self.expect_end(process)
+                seen = dict(
+                    (key, value.strip())
+                    for key, colon, value in (
+                        line.strip().partition(":") for line in process.output().splitlines()
+                    )
+                    if colon
+                )
+                self.assertEqual({key: seen.get(key) for key in words}, words)
+                self.assertEqual(seen["hca_id"], "urnic0")
 
     def test_run_says_nothing_by_default(self):
         said = self.start("true", ["true"], ["--port", "loopback"])

@@ -17,6 +17,8 @@ from personality.not_imitated import NOT_IMITATED, is_less_here, not_imitated_of
 from personality.rxe import RXE
 
 CARDS = {"connectx5": CONNECTX5, "connectx6": CONNECTX6, "e810": E810, "rxe": RXE}
+# What a NIC says of itself; by names of observations.
+IDENTITY = ("attr.vendor_id", "attr.vendor_part_id", "attr.fw_ver", "attr.hw_ver")
 SECTIONS = ("attributes", "sizes", "room", "posting", "completions", "failures", "memory", "timing")
 
 
@@ -90,6 +92,16 @@ class PersonalityJudge(harness.ClientTest):
 
     def test_like_rxe(self):
         self.judge("rxe")
+
+    def test_each_card_has_its_identity_on_request(self):
+        for card in CARDS:
+            with self.subTest(card=card):
+                expected = [each for each in with_every_card(CARDS[card]) if each.name in IDENTITY]
+                self.assertGreaterEqual(len(expected), 3)
+                seen = self.observe(f"{card},identity", "--only", "attributes")
+                differences = rules.differences(expected, seen)
+                if differences:
+                    self.fail(report(f"{card},identity", differences))
 
     def test_a_plain_nic_does_what_every_card_does(self):
         differences = rules.differences(EVERY_CARD, self.observe())

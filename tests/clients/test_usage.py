@@ -41,6 +41,8 @@ CASES = {
         "from 0 to 1, not '2'",
     ),
     "like_no_nic_that_is_known": (["--like", "conectx6", *TRUE], USAGE, "is it connectx6"),
+    "like_with_an_unknown_word": (["--like", "connectx6,identiy", *TRUE], USAGE, "'identiy' means nothing"),
+    "identity_of_no_nic": (["--like", "strict,identity", *TRUE], USAGE, "strict has no identity"),
     "bad_seed": (["--seed", "lucky", *TRUE], USAGE, "--seed"),
     "interface_without_address": (["--port", "af_packet:lo", *TRUE], USAGE, "--ip"),
     "missing_interface": (["--ip", "10.0.0.1", "--port", "af_packet:nosuch0", *TRUE], FAILURE, "nosuch0"),

@@ -92,7 +92,8 @@ QpDependencies QpTest::dependencies(bool shares_receive_queue) {
                        .pd = kPd,
                        .is_shared = shares_receive_queue},
           .events = events_,
-          .counters = counters_};
+          .counters = counters_,
+          .withdrawn_keys = &withdrawn_keys_};
 }
 
 void QpTest::connect_to_init() {

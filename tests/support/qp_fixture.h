@@ -15,6 +15,7 @@
 
 #include "tests/support/bytes.h"
 #include "tests/support/fake_dma.h"
+#include "tests/support/fake_withdrawn_keys.h"
 #include "tests/support/qp_packets.h"
 #include "tests/support/recording_sinks.h"
 #include "tests/support/work_requests.h"
@@ -120,6 +121,7 @@ class QpTest : public ::testing::Test {
   std::uint64_t count(Counter counter) const { return counters_.value(counter); }
 
   FakeDma dma_;
+  FakeWithdrawnKeys withdrawn_keys_;
   SendQueue send_queue_{{.work_requests = 64, .sges = 4, .inline_bytes = kInlineBytes}};
   ReceiveQueue receive_queue_{{.work_requests = 64, .sges = 4}};
   RecordingCompletionSink send_completions_;

@@ -190,8 +190,8 @@ void write_device_files(const fs::path& tree, const ShownDevice& device) {
   const std::string& name = device.config.name;
   const fs::path folder = card / "infiniband" / name;
   const nic::GidTable gids(device.config);
-  for (const std::string& file : verbs_api::sysfs_names(gids)) {
-    write(folder / file, *verbs_api::sysfs_text(gids, file));
+  for (const std::string& file : verbs_api::sysfs_names(gids, device.config.identity)) {
+    write(folder / file, *verbs_api::sysfs_text(gids, device.config.identity, file));
   }
   write(folder / "uevent", "NAME=" + name);
   write_counters(folder / "ports/1", device.shared_counters);

@@ -37,6 +37,7 @@ void Responder::start() {
   resources_.start(config_.max_responder_resources, bytes(config_.path_mtu));
   ack_ = {};
   nak_.reset();
+  withheld_.reset();
   repetition_.end();
   reorder_.reset();
   owes_selective_nak_ = false;
@@ -55,7 +56,7 @@ void Responder::on_request(const Packet& packet, Time now) {
 // Whether the packet with the expected PSN was executed.
 bool Responder::execute_next(const Packet& packet, Time now) {
   const auto refused = [&](const Refusal& why) {
-    refuse(why, packet);
+    refuse(why, packet, now);
     return false;
   };
   if (const auto nak = check_sequence(packet)) return refused(*nak);
@@ -318,17 +319,44 @@ void Responder::observe(const Refusal& why, const Packet& packet) const {
 // A WRITE with immediate that may not write fails the receive that it would have completed (libibverbs:
 // IBV_WC_LOC_ACCESS_ERR; rdma_rxe consumes the receive with IBV_WC_REM_ACCESS_ERR). Without a receive the
 // requester alone is told.
-void Responder::refuse(const Refusal& why, const Packet& packet) {
+void Responder::refuse(const Refusal& why, const Packet& packet, Time now) {
   observe(why, packet);
-  const bool is_of_receive = why.reason == RefusalReason::kMemory && packet.info->has_immediate();
-  if (is_of_receive && (has_receive_ || receiver_.queue->take(receive_))) {
-    complete_receive(CompletionStatus::kLocalAccessError);
+  const bool is_of_memory = why.reason == RefusalReason::kMemory;
+  const bool is_of_receive = is_of_memory && packet.info->has_immediate();
+  if (is_of_memory && deps_.withdrawn_keys != nullptr) {
+    const Time until = silent_until(why.memory, describe(why, packet, {.rkey = message_.rkey}).rkey);
+    if (until > now) return withhold({why, packet.bth.psn, is_of_receive, until});
   }
-  refuse(why, packet.bth.psn);
+  refuse(why, packet.bth.psn, is_of_receive);
+}
+
+/// Until when nothing is said about a request for `rkey` that fails with `status`.
+Time Responder::silent_until(DmaStatus status, Rkey rkey) const {
+  const bool can_be_withdrawn = deps_.withdrawn_keys != nullptr && status == DmaStatus::kInvalidKey;
+  return can_be_withdrawn ? deps_.withdrawn_keys->silent_until(rkey) : Time::min();
+}
+
+// What was executed before is acknowledged still.
+void Responder::withhold(const Withheld& refusal) {
+  has_failed_ = true;
+  owes_selective_nak_ = false;
+  nak_.reset();
+  withheld_ = refusal;
+}
+
+void Responder::end_silence() {
+  const Withheld refusal = *withheld_;
+  withheld_.reset();
+  refuse(refusal.why, refusal.psn, refusal.is_of_receive);
 }
 
 // A refusal is the last thing this responder says. Responses to READs before it still go out first.
-void Responder::refuse(const Refusal& why, Psn psn) {
+void Responder::refuse(const Refusal& why, Psn psn, bool is_of_receive) {
+  // The queue of an XRC target may have been destroyed during a silence.
+  const bool can_take = receiver_.queue != nullptr;
+  if (is_of_receive && (has_receive_ || (can_take && receiver_.queue->take(receive_)))) {
+    complete_receive(CompletionStatus::kLocalAccessError);
+  }
   deps_.counters.add(counter_for(why.nak));
   if (const auto event = event_for(why.reason)) deps_.events.on_qp_event(config_.local_qp, *event);
   has_failed_ = true;
@@ -346,6 +374,7 @@ void Responder::flush() {
   resources_.drop_pending();
   ack_.clear();
   nak_.reset();
+  withheld_.reset();
   owes_selective_nak_ = false;
   message_ = {};
   if (has_receive_) complete_receive(CompletionStatus::kWorkRequestFlushed);
@@ -414,6 +443,7 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
   if (status != DmaStatus::kOk) {
     if (part.is_repeat) {
       resources_.drop_current();
+      if (silent_until(status, part.rkey) > now) return {};
       deps_.counters.add(Counter::kRequestAccessError);
       return emit_acknowledge(nak_syndrome(Nak::kRemoteAccessError), part.psn, out);
     }
@@ -421,7 +451,7 @@ WrittenPacket Responder::emit_read_response(const ResponderResources::Part& part
                            .info = &wire::info(wire::Opcode::kRcReadRequest),
                            .reth = {.address = part.address, .rkey = part.rkey, .length = part.size}};
     resources_.drop_pending();
-    refuse(refusal::no_access(status), asked_for);
+    refuse(refusal::no_access(status), asked_for, now);
     return {};
   }
   resources_.advance(part.packets);

@@ -3,6 +3,7 @@
 // Responder: checks and executes the peer's requests, and sends it acknowledgements and responses.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,15 +55,22 @@ class Responder {
   void on_own_request(Time now, bool ends_message) {
     ack_.on_request_sent(now, ack_patience(config_.ack_delay, config_.ack_timeout), ends_message);
   }
-  /// When an acknowledgement that waits is due; kNever when none does.
-  Time next_timeout() const { return ack_.waits_until(); }
-  void on_timeout(Time now) {
-    if (ack_.is_due(now)) flush_delayed_ack();
+  /// When an acknowledgement that waits is due, or a refusal that was withheld; kNever when none does.
+  Time next_timeout() const {
+    return withheld_ ? std::min(withheld_->until, ack_.waits_until()) : ack_.waits_until();
   }
-  void flush_delayed_ack() { ack_.flush_delayed_ack(); }
+  void on_timeout(Time now) {
+    if (ack_.is_due(now)) ack_.flush_delayed_ack();
+    if (withheld_ && withheld_->until <= now) end_silence();
+  }
+  /// As Endpoint::flush_delayed_ack(). The peer is not told any more of a refusal that is withheld.
+  void flush_delayed_ack() {
+    withheld_.reset();
+    ack_.flush_delayed_ack();
+  }
 
   bool has_pending_response() const {
-    return resources_.has_pending() || ack_.is_pending() || nak_ || owes_selective_nak_;
+    return resources_.has_pending() || ack_.is_pending() || nak_ || owes_selective_nak_ || withheld_;
   }
   /// A request was refused for good: once nothing is pending any more the connection is to go to ERR.
   bool has_failed() const { return has_failed_; }
@@ -89,6 +97,14 @@ class Responder {
   struct PendingNak {
     std::uint8_t syndrome;
     Psn psn;
+  };
+
+  /// A refusal that the peer is told later. Until then the responder takes and answers nothing.
+  struct Withheld {
+    Refusal why;
+    Psn psn;
+    bool is_of_receive;  // that it ends a receive, too
+    Time until;
   };
 
   /// In whose name the current message reaches for memory. An XRC target has no protection domain: the shared
@@ -123,8 +139,11 @@ class Responder {
   std::optional<Refusal> invalidate(const wire::Packet& packet);
 
   void set_ack_pending(const wire::Packet& packet, Time now);
-  [[gnu::cold]] void refuse(const Refusal& why, const wire::Packet& packet);
-  void refuse(const Refusal& why, Psn psn);
+  [[gnu::cold]] void refuse(const Refusal& why, const wire::Packet& packet, Time now);
+  void refuse(const Refusal& why, Psn psn, bool is_of_receive);
+  Time silent_until(DmaStatus status, Rkey rkey) const;
+  void withhold(const Withheld& refusal);
+  [[gnu::cold]] void end_silence();
   [[gnu::cold]] void observe(const Refusal& why, const wire::Packet& packet) const;
   [[gnu::cold]] Refusal fail_receive(CompletionStatus status, const Refusal& why, const wire::Packet& packet);
   void complete_receive(CompletionStatus status);
@@ -158,6 +177,7 @@ class Responder {
   ResponderResources resources_;
   PendingAck ack_;
   std::optional<PendingNak> nak_;
+  std::optional<Withheld> withheld_;
   AwaitedRepetition repetition_;
   bool owes_selective_nak_ = false;
   bool has_failed_ = false;

@@ -111,8 +111,9 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
                                 environment.sanitizer->wants(Finding::kDatagramDropped));
   const auto like = read(variables, "URNIC_LIKE", parse_like);
   if (!like) return like.error();
-  environment.like = like.value().value_or(nic::Column::kDefault);
+  environment.like = like.value().value_or(Likeness{}).column;
   device.personality = &nic::personality_of(environment.like);
+  device.identity = like.value().value_or(Likeness{}).identity;
   const auto seed = read(variables, "URNIC_SEED", parse_seed);
   if (!seed) return seed.error();
   device.seed = seed.value() ? *seed.value() : nic::random_bits();

@@ -145,13 +145,28 @@ Result<unsigned, Error> parse_devices(std::string_view text) {
   return *count;
 }
 
-Result<nic::Column, Error> parse_like(std::string_view text) {
+Result<nic::Column, Error> parse_personality(std::string_view text) {
   if (const auto column = nic::column_named(text)) return *column;
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < nic::kColumnCount; ++i) names.push_back(name_of(static_cast<nic::Column>(i)));
   const std::string like = names_like(text, names);
   return invalid(fmt::format("not one of {}{}", fmt::join(names, ", "),
                              like.empty() ? "" : fmt::format("; is it {}?", like)));
+}
+
+Result<Likeness, Error> parse_like(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  const std::string_view name = text.substr(0, comma);
+  const auto column = parse_personality(name);
+  if (!column) return column.error();
+  if (comma == std::string_view::npos) return Likeness{.column = column.value()};
+  const std::string_view word = text.substr(comma + 1);
+  if (word != "identity") {
+    return invalid(fmt::format("not a name, or a name and ',identity': '{}' means nothing there", word));
+  }
+  const nic::Identity* const identity = nic::identity_of(column.value());
+  if (identity == nullptr) return invalid(fmt::format("not possible: {} has no identity of its own", name));
+  return Likeness{.column = column.value(), .identity = identity};
 }
 
 Result<int, Error> parse_descriptor(std::string_view text) {

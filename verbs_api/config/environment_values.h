@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nic/config.h"
+#include "nic/personality/identity.h"
 #include "nic/personality/personality.h"
 #include "transport/result.h"
 #include "transport/wire/address.h"
@@ -34,8 +35,15 @@ Result<std::uint64_t, Error> parse_seed(std::string_view text);
 inline constexpr unsigned kMaxDevices = 32;
 /// How many devices a process has: 1 to kMaxDevices.
 Result<unsigned, Error> parse_devices(std::string_view text);
-/// Whom the NIC is like: a column of nic/personality/table.h.
-Result<nic::Column, Error> parse_like(std::string_view text);
+/// A column of nic/personality/table.h, by its name.
+Result<nic::Column, Error> parse_personality(std::string_view text);
+/// Whom the NIC is like.
+struct Likeness {
+  nic::Column column = nic::Column::kDefault;
+  const nic::Identity* identity = nullptr;  ///< whom it says to be; null: urnic
+};
+/// The name of a column; after it ",identity", where the NIC is to have its identity, too.
+Result<Likeness, Error> parse_like(std::string_view text);
 /// A file descriptor's number.
 Result<int, Error> parse_descriptor(std::string_view text);
 

@@ -51,6 +51,11 @@ const char* gid_type_text(transport::wire::Encapsulation encapsulation) {
   return encapsulation == transport::wire::Encapsulation::kRoceV1 ? "IB/RoCE v1" : "RoCE v2";
 }
 
+std::optional<std::string> board_id(const nic::Identity* identity) {
+  if (identity == nullptr) return kBoardId;
+  return identity->board_id.empty() ? std::nullopt : std::optional<std::string>(identity->board_id);
+}
+
 std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
   if (name == "state") return "4: ACTIVE";
   if (name == "phys_state") return "5: LinkUp";
@@ -76,10 +81,11 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
 
 }  // namespace
 
-std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_view name) {
+std::optional<std::string> sysfs_text(const nic::GidTable& gids, const nic::Identity* identity,
+                                      std::string_view name) {
   constexpr std::string_view kPortDirectory = "ports/1/";
-  if (name == "board_id") return kBoardId;
-  if (name == "fw_ver") return URNIC_VERSION;
+  if (name == "board_id") return board_id(identity);
+  if (name == "fw_ver") return identity != nullptr ? std::string(identity->fw_ver) : URNIC_VERSION;
   if (name == "hca_type" || name == "node_desc") return "urnic";
   if (name == "hw_rev") return "0";
   if (name == "node_type") return "1: CA";
@@ -90,13 +96,25 @@ std::optional<std::string> sysfs_text(const nic::GidTable& gids, std::string_vie
   return std::nullopt;
 }
 
-std::vector<std::string> sysfs_names(const nic::GidTable& gids) {
-  std::vector<std::string> names = {
-      "board_id",         "fw_ver",         "hca_type",           "hw_rev",
-      "node_desc",        "node_guid",      "node_type",          "sys_image_guid",
-      "ports/1/state",    "ports/1/rate",   "ports/1/phys_state", "ports/1/link_layer",
-      "ports/1/cap_mask", "ports/1/lid",    "ports/1/sm_lid",     "ports/1/lid_mask_count",
-      "ports/1/sm_sl",    "ports/1/pkeys/0"};
+std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::Identity* identity) {
+  std::vector<std::string> names = {"fw_ver",
+                                    "hca_type",
+                                    "hw_rev",
+                                    "node_desc",
+                                    "node_guid",
+                                    "node_type",
+                                    "sys_image_guid",
+                                    "ports/1/state",
+                                    "ports/1/rate",
+                                    "ports/1/phys_state",
+                                    "ports/1/link_layer",
+                                    "ports/1/cap_mask",
+                                    "ports/1/lid",
+                                    "ports/1/sm_lid",
+                                    "ports/1/lid_mask_count",
+                                    "ports/1/sm_sl",
+                                    "ports/1/pkeys/0"};
+  if (board_id(identity)) names.push_back("board_id");
   for (std::size_t index = 0; index < gids.size(); ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));

@@ -31,7 +31,7 @@ constexpr std::array kVariables{
     VariableEntry{"URNIC_CC", "SPEC", "Congestion control, as --cc.", "none, sends as fast as it can"},
     VariableEntry{"URNIC_RECOVERY", "go-back-n|selective-repeat",
                   "What reliable connections are offered, as --recovery.", "go-back-n"},
-    VariableEntry{"URNIC_LIKE", "default|connectx5|connectx6|e810|rxe|strict",
+    VariableEntry{"URNIC_LIKE", "default|connectx5|connectx6|e810|rxe|strict[,identity]",
                   "Which NIC the device is like, as --like.", "default"},
     VariableEntry{"URNIC_SEED", "N", "Seed of everything that is drawn.", "random"},
     VariableEntry{"URNIC_PROGRESS", "hybrid|thread",

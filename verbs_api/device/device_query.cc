@@ -46,19 +46,26 @@ unsigned int capabilities_of(const nic::Device& nic) {
   return capabilities;
 }
 
+/// `other`: of another NIC, or null.
+void tell_identity(const nic::Identity* other, ibv_device_attr& attributes) {
+  constexpr std::string_view kVersion = URNIC_VERSION;
+  static_assert(kVersion.size() < sizeof(attributes.fw_ver));
+  const std::string_view version = other != nullptr ? other->fw_ver : kVersion;
+  version.copy(attributes.fw_ver, sizeof(attributes.fw_ver) - 1);
+  attributes.vendor_id = other != nullptr ? other->vendor_id : kVendorId;
+  attributes.vendor_part_id = other != nullptr ? other->vendor_part_id : kVendorPartId;
+  attributes.hw_ver = other != nullptr ? other->hw_ver : 0;
+}
+
 ibv_device_attr attributes_of(const nic::Device& nic) {
   const nic::Personality& like = *nic.config().personality;
   const auto number = [](std::uint64_t value) { return static_cast<int>(value); };
   ibv_device_attr attributes{};
-  constexpr std::string_view kVersion = URNIC_VERSION;
-  static_assert(kVersion.size() < sizeof(attributes.fw_ver));
-  kVersion.copy(attributes.fw_ver, kVersion.size());
+  tell_identity(nic.config().identity, attributes);
   attributes.node_guid = node_guid(nic);
   attributes.sys_image_guid = attributes.node_guid;
   attributes.max_mr_size = like.max_mr_size;
   attributes.page_size_cap = like.page_size_cap;
-  attributes.vendor_id = kVendorId;
-  attributes.vendor_part_id = kVendorPartId;
   attributes.max_qp = number(like.max_qp);
   attributes.max_qp_wr = number(like.max_qp_wr);
   attributes.device_cap_flags = capabilities_of(nic);

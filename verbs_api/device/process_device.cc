@@ -218,8 +218,8 @@ void ProcessDevice::show_host() const {
       std::filesystem::remove(folder / "ports/1/gid_attrs" / attribute / std::to_string(index), code);
     }
   }
-  for (const std::string& name : sysfs_names(gids)) {
-    if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, name));
+  for (const std::string& name : sysfs_names(gids, nullptr)) {
+    if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, nullptr, name));
   }
   write("ports/1/state", nic_->has_link() ? "4: ACTIVE" : "1: DOWN");
   write("ports/1/phys_state", nic_->has_link() ? "5: LinkUp" : "3: Disabled");

@@ -56,7 +56,8 @@ const nic::Device* find_device(std::string_view directory) {
 
 int read_sysfs_file(std::string_view directory, std::string_view file, char* to, std::size_t size) {
   if (const nic::Device* const nic = find_device(directory)) {
-    if (const auto text = sysfs_text(nic->gids(), file)) return give(*text, to, size);
+    const auto text = sysfs_text(nic->gids(), nic->config().identity, file);
+    if (text) return give(*text, to, size);
     const nic::CongestionSettings congestion = nic->congestion();
     for (const nic::ParameterFile& each : nic::parameter_files(congestion.choice, congestion.notifications)) {
       if (each.name == file) return give(std::to_string(each.value), to, size);

@@ -8,6 +8,7 @@
 #include "nic/clock.h"
 #include "nic/config.h"
 #include "nic/path/gid_table.h"
+#include "transport/dma.h"
 
 namespace urnic::nic {
 
@@ -30,6 +31,8 @@ class DeviceFacts {
   PostObserver* post_observer() const { return post_observer_; }
   /// Null for most devices.
   Adversary* adversary() const { return adversary_; }
+  /// Null for most devices.
+  const transport::WithdrawnKeys* withdrawn_keys() const { return withdrawn_keys_; }
   /// Of a device with an adversary, which stands between queue pairs and memory.
   MemoryTable& memory() const { return *memory_; }
 
@@ -41,6 +44,7 @@ class DeviceFacts {
   ~DeviceFacts() = default;
   /// Before there are queues.
   void use(PostObserver& observer) { post_observer_ = &observer; }
+  void use(const transport::WithdrawnKeys& keys) { withdrawn_keys_ = &keys; }
   void use(Adversary& adversary, MemoryTable& memory) {
     adversary_ = &adversary;
     memory_ = &memory;
@@ -53,6 +57,7 @@ class DeviceFacts {
   PostObserver* post_observer_ = nullptr;
   Adversary* adversary_ = nullptr;
   MemoryTable* memory_ = nullptr;
+  const transport::WithdrawnKeys* withdrawn_keys_ = nullptr;
   std::atomic<bool> is_abandoned_{false};
 };
 

@@ -269,11 +269,6 @@ _MEMORY = [
         f"{_BOTH}: WRITEs commit packet by packet, 4400 of 4400",
         {"write_past_end.whole_packets_left": 4, "write_past_end.odd_bytes_left": 0},
     ),
-    *rules.from_source(
-        rules.MEASURED,
-        f"{_CX6}: 1.0 to 2.2 ms without an answer; more is for a busy host",
-        {"dereg.silence_us": Between(900, 10000)},
-    ),
     *rules.from_source(rules.RECALLED, "habit of mlx5 keys", {"reg_mr.keys_are_equal": True}),
 ]
 
@@ -380,7 +375,7 @@ CONNECTX5 = [
             (14, 3): Between(1900, 2300),
         },
     ),
-    *rules.not_known("not measured on this card", "time.14.1.ms", "time.17.1.ms"),
+    *rules.not_known("not measured on this card", "time.14.1.ms", "time.17.1.ms", "dereg.silence_us"),
 ]
 
 CONNECTX6 = [
@@ -409,6 +404,11 @@ CONNECTX6 = [
             (14, 1): Between(400, 700),
             (14, 3): Between(1400, 1750),
         },
+    ),
+    *rules.from_source(
+        rules.MEASURED,
+        f"{_CX6}: 1.0 to 2.2 ms without an answer; more is for a busy host",
+        {"dereg.silence_us": Between(900, 10000)},
     ),
     *rules.from_source(
         rules.INFERRED,

@@ -10,7 +10,6 @@ _EVERYWHERE = {
 _CONNECTX = _EVERYWHERE | {
     "capability-flags": ("attr.device_cap_flags", "attr_ex.odp_rc"),
     "virtual-lanes": ("port.max_vl_num",),
-    "silence-after-deregistration": ("dereg.silence_us",),
 }
 # {card: {name in `urnic personalities --json`: observations}}
 NOT_IMITATED = {

@@ -395,11 +395,31 @@ INSTANTIATE_TEST_SUITE_P(
         Variable{"URNIC_PROGRESS", "warp"}, Variable{"URNIC_CPUS", "0,"}, Variable{"URNIC_CPUS", "3-1"},
         Variable{"URNIC_CPUS", "70000"}, Variable{"URNIC_CPUS", "all"}, Variable{"URNIC_MW_TYPE_2", "2C"},
         Variable{"URNIC_LIKE", "connectx7"}, Variable{"URNIC_LIKE", "E810"},
+        Variable{"URNIC_LIKE", "connectx6,identiy"}, Variable{"URNIC_LIKE", "connectx6,"},
+        Variable{"URNIC_LIKE", ",identity"}, Variable{"URNIC_LIKE", "connectx6,identity,identity"},
+        Variable{"URNIC_LIKE", "strict,identity"}, Variable{"URNIC_LIKE", "default,identity"},
         Variable{"URNIC_RECOVERY", "selective"}, Variable{"URNIC_RECOVERY", "Go-Back-N"},
         Variable{"URNIC_LEASE_FD", "three"}, Variable{"URNIC_LEASE_FD", "-3"}),
     [](const ::testing::TestParamInfo<Variable>& hostile) {
       return std::string(hostile.param.name) + "_" + std::to_string(hostile.index);
     });
+
+TEST_F(EnvironmentTest, IsUrnicWhomeverItIsLike) {
+  set("URNIC_LIKE", "connectx6");
+  const auto environment = tools::read_first_environment();
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().like, nic::Column::kConnectX6);
+  EXPECT_EQ(environment.value().device.identity, nullptr);
+}
+
+TEST_F(EnvironmentTest, HasTheIdentityOfAnotherNicOnRequest) {
+  set("URNIC_LIKE", "e810,identity");
+  const auto environment = tools::read_first_environment();
+  ASSERT_TRUE(environment) << environment.error().message;
+  EXPECT_EQ(environment.value().like, nic::Column::kE810);
+  EXPECT_EQ(environment.value().device.personality, &nic::personality_of(nic::Column::kE810));
+  EXPECT_EQ(environment.value().device.identity, nic::identity_of(nic::Column::kE810));
+}
 
 TEST(EnvironmentValues, TakePrefixesOfEveryLength) {
   EXPECT_EQ(parse_ipv4_interface("10.0.0.1").value().prefix_length, 24);

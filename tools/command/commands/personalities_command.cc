@@ -136,7 +136,7 @@ int PersonalitiesCommand::run() const {
     if (json_) fmt::print("{}\n", json_of(all_columns()).dump(1));
     return 0;
   }
-  const auto column = verbs_api::parse_like(name_);
+  const auto column = verbs_api::parse_personality(name_);
   if (!column) {
     complain(fmt::format("'{}' is {}", name_, column.error().message));
     return kExitUsage;

@@ -111,8 +111,9 @@ SANITIZER.md, below share/doc/urnic, has all.
 Another NIC (--like NAME): programs that run here may fail on hardware, which has less room, other errors
 and longer timeouts. The device is then like connectx5, connectx6, e810 (Intel, irdma), rxe (Linux), or
 strict, which grants only what all of these grant. What is unknown stays as it is by default, and 'urnic run'
-says which. 'urnic personalities' shows all, with the sources. PERSONALITIES.md, below share/doc/urnic, has
-the rest.
+says which. 'urnic personalities' shows all, with the sources. With NAME,identity it also says to be that
+NIC (vendor_id, vendor_part_id, hw_ver, fw_ver and board_id); programs that know the NIC may then call its
+own driver, which is not there. PERSONALITIES.md, below share/doc/urnic, has the rest.
 
 Chaos (--chaos=SPEC): the NIC does what the rules allow and programs may not expect: payloads are read late,
 completions of different queues change places, fields that mean nothing have random values. What it does is
@@ -256,6 +257,16 @@ void tell_what_is_unknown(const std::vector<verbs_api::NicEnvironment>& environm
   }
 }
 
+void warn_of_identities(const std::vector<verbs_api::NicEnvironment>& environments) {
+  for (const verbs_api::NicEnvironment& each : environments) {
+    if (each.device.identity == nullptr) continue;
+    complain(
+        fmt::format("warning: {} has the identity of {}: programs that know it, such as UCX and NCCL, "
+                    "may call its own driver, which is not there",
+                    each.device.name, name_of(each.like)));
+  }
+}
+
 int run(const std::vector<std::string>& program, FilesBy files_by) {
   if (program.empty()) {
     complain(fmt::format(
@@ -288,6 +299,7 @@ int run(const std::vector<std::string>& program, FilesBy files_by) {
   if (!has_mounts) return fail(has_mounts.error());
   complain_of_obstacle(program[0], file, has_mounts.value(), why_no_mounts, is_verbose);
   tell_what_is_unknown(environments.value());
+  warn_of_identities(environments.value());
   if (is_verbose) {
     for (const verbs_api::NicEnvironment& each : environments.value()) complain(describe(each.device));
   }
@@ -351,7 +363,7 @@ void add_run_command(CLI::App& app, Invocation& invocation) {
       ->type_name("go-back-n|selective-repeat");
   add_variable("--like", "URNIC_LIKE", "Behave as another NIC where programs can tell, see below")
       ->check(accepted_by(verbs_api::parse_like))
-      ->type_name("default|connectx5|connectx6|e810|rxe|strict");
+      ->type_name("default|connectx5|connectx6|e810|rxe|strict[,identity]");
   add_variable(
       "--seed", "URNIC_SEED",
       "Seed of everything that is drawn; random by default. A NIC that starts again with the seed it had "

@@ -134,6 +134,8 @@ else send_whole(message);)"},
   reconnect();
   write_all_of_it_again();
 })"},
+    {"silence-after-deregistration", "let the peer say that it is done, and then deregister the region",
+     Finding::kRegionDeregisteredUnderPeer},
     {"gid-table", "look for the GID by type and by address, each time that you connect",
      Finding::kGidOfOtherKind},
 
@@ -293,8 +295,6 @@ constexpr Advice kOnTheRest[] = {
      .text = "let monitoring do without a counter or a file that is not there",
      .wrong = R"(value = read_counter(device, "hw_counters/local_ack_timeout_err");  // of mlx5)",
      .right = R"(while ((file = readdir(hw_counters)) != NULL) report(file->d_name);)"},
-    {"silence-after-deregistration", "let the peer say that it is done, and then deregister the region",
-     Finding::kRegionDeregisteredUnderPeer},
     {.name = "congestion-notifications",
      .text = "nothing: no verb tells of them; compare counters on the card itself"},
     {.name = "migration-bit", .text = "nothing: no verb sets it"},
