@@ -36,8 +36,9 @@ bool ReceiveQueue::take(ReceiveWqe& to) {
   to.length = header.length;
   to.sge_count = header.sge_count;
   std::copy_n(&sges_[place * limits_.sges], header.sge_count, to.sges.begin());
-  if (unpolled_ != nullptr) unpolled_->fetch_add(1, std::memory_order_acq_rel);
   head_.store(head + 1, std::memory_order_release);
+  // In this order is_full() never counts it twice.
+  if (unpolled_ != nullptr) unpolled_->fetch_add(1, std::memory_order_acq_rel);
   if (size() < limit_) {
     limit_ = 0;
     limit_sink_->on_limit_reached();

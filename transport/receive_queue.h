@@ -49,6 +49,7 @@ class ReceiveQueue {
 
   // --- Producer ---
 
+  /// While the consumer takes a work request this may find room for one more, and never for one less.
   bool is_full() const {
     const std::uint32_t unpolled = unpolled_ != nullptr ? unpolled_->load(std::memory_order_acquire) : 0;
     return prepared_ - head_.load(std::memory_order_acquire) + unpolled >= limits_.work_requests;

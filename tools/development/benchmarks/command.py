@@ -187,7 +187,8 @@ def main():
         "--beside",
         metavar="OPTIONS",
         action="append",
-        help="also measure our rows with these options of 'urnic run': --beside=--sanitize; may be repeated",
+        help="also measure our rows with these options of 'urnic run', such as --sanitize=exitcode=0; "
+        "may be repeated",
     )
     parser.add_argument("--quick", action="store_true", help="only what has a goal, once: two minutes")
     parser.add_argument(

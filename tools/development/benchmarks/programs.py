@@ -146,7 +146,8 @@ class Ours:
         where = first_core() if on_one_core else []
         server, client = ([*where, *self.with_nic(port, words)] for port in self.ports_of_pair())
         output = self.programs.pair(server, [*client, self.programs.server_address], tcp_port)
-        rows = re.findall(r"^ *\d+ +\d+ +[\d.]+ .*$", output, re.MULTILINE)
+        # What --explain or --sanitize says when the program ends may begin on the same line.
+        rows = re.findall(r"^ *\d+ +\d+(?:[ \t]+[\d.]+)+", output, re.MULTILINE)
         if len(rows) != 1:
             raise Failed(output)
         return [float(column) for column in rows[0].split()]
