@@ -119,7 +119,7 @@ WrittenPacket AdversaryEndpoint::poll_transmit(std::span<std::byte> out, Time no
   if (stalled_until_ <= now) end_stall(now);
   // Responses do not wait: the peer's completion must not come after this program's, which may end.
   if (stalled_until_ != kNever && !inner_->has_pending_response()) return {};
-  const WrittenPacket packet = inner_->poll_transmit(out, now);
+  const WrittenPacket packet = poll_what_was_seen(out, now);
   const bool has_failed = inner_->state() == QpState::kError;
   if (has_failed) placement_.settle();
   if (packet.size > 0) {
@@ -147,6 +147,18 @@ void AdversaryEndpoint::hold_posts(Time now) {
     return;
   }
   send_queue_.show_all();
+}
+
+/// The program posts at any time. The endpoint must not begin what nothing was drawn for yet: such a request
+/// might be held afterwards.
+WrittenPacket AdversaryEndpoint::poll_what_was_seen(std::span<std::byte> out, Time now) {
+  if (!adversary_.does(Behavior::kLatePayload) || held_until_ != kNever) {
+    return inner_->poll_transmit(out, now);
+  }
+  send_queue_.hold_at(seen_);
+  const WrittenPacket packet = inner_->poll_transmit(out, now);
+  send_queue_.show_all();
+  return packet;
 }
 
 /// No request waits any more.

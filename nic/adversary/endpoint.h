@@ -63,6 +63,7 @@ class AdversaryEndpoint final : public transport::Endpoint {
 
  private:
   void hold_posts(transport::Time now);
+  transport::WrittenPacket poll_what_was_seen(std::span<std::byte> out, transport::Time now);
   void let_go();
   bool waits_with_flush(transport::Time now);
   void maybe_stall(transport::Time now);
