@@ -36,7 +36,6 @@ constexpr AckPatience ack_patience(Duration delay, std::uint8_t timeout) {
 /// before the answer has come. With a NIC that works while its program polls, the answer then waits for
 /// another thread. So the acknowledgement of such a WRITE waits for the answer and leaves after its last
 /// packet; all other acknowledgements leave at once.
-/// leaves at once.
 ///
 /// A few late answers do not count, since a program that lost its processor for a moment is late once. If the
 /// next acknowledgement left alone, the peer would stop polling in turn.

@@ -12,6 +12,8 @@ CASES = SCRIPTS / "CASES.md"
 # Words and target of a link; what a page shows as code is none.
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+# Above the table of planted bugs in CASES.md.
+PLANTED = "Planted bugs that cases find"
 
 
 def pages():
@@ -32,6 +34,18 @@ def headings_of(page):
     """As links name them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def rows_of(page):
+    """(heading, cells) of each row of a table, without the rows at its top."""
+    heading = ""
+    for line in page.read_text().splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("| "):
+            cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+            if cells[0] not in ("case", "part", "words"):
+                yield heading, cells
 
 
 class Links(unittest.TestCase):
@@ -63,6 +77,33 @@ class Cases(unittest.TestCase):
                 count += 1
                 self.assertRegex((SCRIPTS / path).read_text(), rf"\(\w+, {name}\)")
         self.assertGreater(count, 20)
+
+    def test_a_planted_bug_is_caught_by_a_script_or_test_of_its_case(self):
+        judges = {}
+        for part, (case, by, *_) in rows_of(CASES):
+            scripts = [f"tests/scripts/{path}" for path in re.findall(r"\((\S+\.(?:rdma|cm))\)", by)]
+            judges[part, case] = scripts + re.findall(r"`(\w+)`", by)
+        planted = [cells for part, cells in rows_of(CASES) if part == PLANTED]
+        self.assertGreater(len(planted), 40)
+        for part, case, bugs in planted:
+            self.assertRegex(bugs, LINK)
+            for name, path in LINK.findall(bugs):
+                where = f"{part}: {case}: {name}"
+                patch = SCRIPTS / path
+                self.assertEqual(name, patch.stem, where)
+                caught_by = re.search("^# Caught by: (.*)$", patch.read_text(), re.MULTILINE)[1]
+                words = re.split(r"[;:\s]+", caught_by)
+                by = {word if "/" in word else word.rpartition(".")[2] for word in words}
+                self.assertTrue(by & set(judges[part, case]), where)
+
+    def test_scripts_that_planted_bugs_name_are_there(self):
+        count = 0
+        for patch in (ROOT / "tests/mutants").glob("*.patch"):
+            for names in re.findall(r"urnic_scripts: ([^;\n]+)", patch.read_text()):
+                for name in names.split():
+                    count += 1
+                    self.assertTrue((ROOT / name).exists(), f"{patch.name}: {name}")
+        self.assertGreater(count, 60)
 
     def test_each_folder_of_scripts_has_a_row(self):
         named = {path.parent for _, path, _ in links_of(CASES) if path.suffix in (".rdma", ".cm")}

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <random>
 #include <string_view>
 #include <variant>
 
+#include "nic/queues/queue_pair_table.h"
 #include "tests/unit/nic/device_pair.h"
 #include "transport/wire/frame.h"
 
@@ -202,7 +204,14 @@ TEST_F(ReceiverTest, DropsWhatIsForAQueuePairThatDoesNotExist) {
     bth.destination_qp = QpNumber{(transport::to_integer(bth.destination_qp) + 1) & 0xffffff};
   };
   EXPECT_TRUE(is_dropped(with_bth(other), "rx_drop_unknown_qp"));
+  const auto of_the_same_slot = [](Bth& bth) {
+    bth.destination_qp =
+        QpNumber{(transport::to_integer(bth.destination_qp) + QueuePairTable::kSlots) & 0xffffff};
+  };
+  EXPECT_TRUE(is_dropped(with_bth(of_the_same_slot), "rx_drop_unknown_qp"));
   EXPECT_TRUE(is_dropped(with_bth([](Bth& bth) { bth.destination_qp = QpNumber{0}; }), "rx_drop_unknown_qp"));
+  const auto of_a_group = [](Bth& bth) { bth.destination_qp = kMulticastQp; };
+  EXPECT_TRUE(is_dropped(with_bth(of_a_group), "rx_drop_unknown_qp"));
 }
 
 TEST_F(ReceiverTest, DropsWhatIsForTheManagementQueuePair) {
@@ -266,6 +275,12 @@ TEST_F(ReceiverTest, SurvivesAnyBytes) {
   }
   pair.settle();
   EXPECT_LE(pair.b().poll().size(), 1u);
+  // The connection lives: A sends what was lost with it.
+  pair.b().post_receive(2, 0, 100);
+  pair.a().post_send(2, 0, 8);
+  pair.settle();
+  pair.pass(std::chrono::seconds(1));
+  EXPECT_EQ(pair.a().poll_text(), "1 ok, 2 ok");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -60,6 +61,15 @@ TEST(ParsePacket, LeavesPaddingOutOfThePayload) {
   EXPECT_EQ(slice(packet.value().payload, 0, 5), hex("01080f161d"));
   EXPECT_EQ(packet.value().payload.size(), 5u);
   EXPECT_EQ(packet.value().payload.data(), bytes.data() + 12);
+}
+
+// Senders write zeros, and nothing says that a receiver compares them.
+TEST(ParsePacket, DoesNotMindWhatPaddingHolds) {
+  Bytes bytes = test::ib_of(test::kSendOfFive);
+  std::fill(bytes.end() - 3, bytes.end(), std::byte{0xff});
+  const auto packet = parse_packet(bytes);
+  ASSERT_TRUE(packet);
+  EXPECT_EQ(slice(packet.value().payload, 0, packet.value().payload.size()), hex("01080f161d"));
 }
 
 // vs_imm_inv.pcap, frame 9: WRITE Only with Immediate of ten bytes.
