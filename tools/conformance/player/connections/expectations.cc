@@ -260,7 +260,7 @@ int wanted_error(const Statement& statement) {
   return 0;
 }
 
-std::optional<Trouble> expect(Stage& stage, const Statement& statement, Stage::Look look) {
+std::optional<Trouble> expect(Stage& stage, const Statement& statement) {
   switch (statement.verb) {
     case Verb::kLeaves:
       return expect_messages(stage, statement);
@@ -275,7 +275,8 @@ std::optional<Trouble> expect(Stage& stage, const Statement& statement, Stage::L
     case Verb::kConnections:
       return expect_connections(stage, statement);
     case Verb::kSilence:
-      if (auto came = stage.first_unexpected(look)) return Trouble{"this came: " + *came};
+      // Where time passes next, too: these scripts say so where nothing may come before a time.
+      if (auto came = stage.first_unexpected(Stage::Look::kSilence)) return Trouble{"this came: " + *came};
       return std::nullopt;
     default:
       return script_error("not an expectation");

@@ -28,7 +28,7 @@ Outcome play(Stage& stage, const Script& script, const Excuse& excuse) {
   Outcome outcome;
   const Steps steps{
       .act = [&](const Statement& statement) { return act(stage, statement); },
-      .expect = [&](const Statement& statement, Stage::Look look) { return expect(stage, statement, look); },
+      .expect = [&](const Statement& statement, Stage::Look) { return expect(stage, statement); },
       .first_unexpected = [&](Stage::Look look) { return stage.first_unexpected(look); }};
   outcome.failure = run_statements(steps, script, excuse, outcome);
   outcome.ladder.assign(stage.ladder().begin(), stage.ladder().end());
@@ -41,7 +41,7 @@ void play_unchecked(Stage& stage, const Script& script) {
       act(stage, statement);
     } else if (statement.verb == Verb::kEvent) {
       // Requests get their names.
-      expect(stage, statement, Stage::Look::kSilence);
+      expect(stage, statement);
     }
     stage.sent().clear();
   }

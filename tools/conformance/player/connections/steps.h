@@ -28,9 +28,8 @@ inline constexpr std::uint64_t kRetries = 7;
 /// Does what the program, the peer or the clock does.
 std::optional<Trouble> act(Stage& stage, const Statement& statement);
 
-/// Compares what came out, which it takes away, or what is, with what the statement says. `look` is how
-/// silence is looked for.
-std::optional<Trouble> expect(Stage& stage, const Statement& statement, Stage::Look look);
+/// Compares what came out, which it takes away, or what is, with what the statement says.
+std::optional<Trouble> expect(Stage& stage, const Statement& statement);
 
 /// Part of act().
 std::optional<Trouble> arrive(Stage& stage, const Statement& statement);
