@@ -92,7 +92,7 @@ class Listener(AgentTest):
             if not reply.startswith(("ok", "error ")):
                 self.fail(f"line {number} of seed {harness.SEED}, {line[:300]!r}: {reply!r}")
             good += reply.startswith("ok")
-        self.assertGreater(good, 1000, "most lines never came so far as to be tried")
+        self.assertGreater(good, 500, "most lines never came so far as to be tried")
         client.close()
         self.assertTrue(self.client().ask("begin").startswith("ok "))
 

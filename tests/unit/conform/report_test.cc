@@ -54,6 +54,11 @@ TEST(Verdict, GrantsTheFlagOfAnImmediateToSendsAlone) {
 }
 
 // A misspelled name would excuse nothing.
+TEST(Habits, OfQueuePairsAreNoneOfConnections) {
+  EXPECT_NE(find_habit("rc/state/event_too_many_reads", "no event came"), nullptr);
+  EXPECT_EQ(find_habit("cm/establishing/passive", "no event came"), nullptr);
+}
+
 TEST(Habits, AreOfCasesThatThereAre) {
   for (const Habit& habit : habits_of_rxe()) {
     const std::string pattern[] = {std::string(habit.cases)};

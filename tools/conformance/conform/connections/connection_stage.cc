@@ -213,7 +213,6 @@ bool ConnectionStage::take_event() {
   const auto reply = ask("event 0");
   if (!reply || !reply.value().is_ok || reply.value().words.empty()) return false;
   event_ = event_of(reply.value());
-  if (event_) note(describe(*event_));
   return event_.has_value();
 }
 
@@ -262,6 +261,7 @@ std::optional<Trouble> ConnectionStage::arrive(const Mad& mad, std::size_t bytes
   if (from != Host::kPeer) return unavailable("the tester has no other host's address");
   begin_span();
   may_be_behind_ = true;
+  ++arrivals_;
   const Mad translated = aliases_->as_peer_has_it(timing_.slowed_down(mad));
   if (!send(translated, bytes)) return unavailable("the port takes no packet");
   return std::nullopt;
@@ -309,6 +309,7 @@ void ConnectionStage::take_messages(Time until, bool stops_at_first) {
 void ConnectionStage::note_taken(Time at) {
   last_taken_ = at;
   was_taken_ = true;
+  arrivals_ = 0;
   may_be_behind_ = false;
 }
 
@@ -320,6 +321,8 @@ bool ConnectionStage::await_message() {
 }
 
 std::optional<Event> ConnectionStage::await_event() {
+  // The program fetches no event before the whole of a burst is there.
+  if (arrivals_ > 1) take_messages(wire_.now() + peer_.settle, false);
   const Time until = last_moment();
   while (!take_event()) {
     if (listener_ == nullptr || lost_listener_ || wire_.now() > until) return std::nullopt;

@@ -106,6 +106,7 @@ class ConnectionStage final : public scripts::connections::Stage {
   transport::Duration passed_{0};
   transport::Time last_taken_;  // when the last thing came that the script took
   bool was_taken_ = false;      // since then, and since time passed
+  unsigned arrivals_ = 0;       // that the peer was sent since
   bool may_be_behind_ = false;  // something was done, and nothing came since
 };
 
