@@ -36,7 +36,7 @@ void try_packet(std::span<const std::byte> bytes) {
   require(again && again->mad == heard->mad && again->fault.empty(), "a message is written as it was read");
   require(!heard->mad.describe().empty(), "a message is shown");
   heard->mad.fault();
-  const Aliases aliases(bytes.size(), 0xaa);
+  const Aliases aliases(static_cast<unsigned>(bytes.size()), 0xaa);
   const Mad told = aliases.as_peer_has_it(heard->mad);
   require(told.name() == heard->mad.name(), "the peer is told a message of the same name");
   const auto known = aliases.as_script_has_it(heard->mad);
