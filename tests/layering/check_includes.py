@@ -185,7 +185,7 @@ ALLOWED = {
     "tools/conformance/player": {"tools/conformance/player", "tools/conformance/script", "transport"},
     # Plays scripts with a peer. It makes and reads packets as the judge of captures does, and of drivers it
     # has the port and the writer of captures. Its rooms know nothing of each other, with two exceptions: the
-    # stage says lines of the agent and sends by the wire, and results are about cases.
+    # stages say lines of the agent and send by the wire, and results are about cases.
     CONFORM: {
         *(CONFORM, "tools/conformance/player", "tools/conformance/script", "tools/conformance/check/packets"),
         *("drivers", "nic", "transport"),
@@ -197,6 +197,9 @@ ALLOWED = {
     f"{CONFORM}/stage": {
         *(f"{CONFORM}/stage", f"{CONFORM}/agent", f"{CONFORM}/wire", "tools/conformance/player"),
         *("tools/conformance/script", "transport"),
+    },
+    f"{CONFORM}/connections": {
+        *(f"{CONFORM}/connections", f"{CONFORM}/agent", f"{CONFORM}/wire", *SCRIPTS),
     },
     f"{CONFORM}/cases": {f"{CONFORM}/cases", *SCRIPTS},
     f"{CONFORM}/results": {f"{CONFORM}/results", f"{CONFORM}/cases", *SCRIPTS},
@@ -242,9 +245,13 @@ ALLOWED = {
     "tools/simulation/seeds/traffic": {*SIM_ROOMS, SIM_KERNEL, "nic", "transport"},
 }
 CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
-# Programs of students, and the agent: they are copied out, know nothing of the project, and use libibverbs as
-# any program does.
-NOT_OF_THE_PRODUCT = ("tools/teaching/lab", "tools/conformance/conform/agent/agent.c")
+# Programs of students, the agent and the listener: they are copied out, know nothing of the project, and use
+# libibverbs and librdmacm as any program does.
+NOT_OF_THE_PRODUCT = (
+    "tools/teaching/lab",
+    "tools/conformance/conform/agent/agent.c",
+    "tools/conformance/conform/agent/listener.c",
+)
 
 # Headers of others, and where they may be seen.
 EXCLUSIVE = (

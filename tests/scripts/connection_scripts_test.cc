@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "tests/scripts/connections/dialect.h"
-#include "tests/scripts/connections/mad.h"
-#include "tests/scripts/connections/runner.h"
-#include "tests/scripts/connections/vocabulary.h"
+#include "tests/scripts/connections/rdma_cm_stage.h"
 #include "tests/unit/nic/cm/captured_mads.h"
 #include "tests/unit/nic/cm/captured_messages.h"
+#include "tools/conformance/script/connections/dialect.h"
+#include "tools/conformance/script/connections/mad.h"
+#include "tools/conformance/script/connections/vocabulary.h"
 
 namespace urnic::scripts::connections {
 namespace {

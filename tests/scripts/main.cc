@@ -18,9 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/scripts/connections/dialect.h"
-#include "tests/scripts/connections/runner.h"
+#include "tests/scripts/connections/rdma_cm_stage.h"
 #include "tests/scripts/transport_stage.h"
+#include "tools/conformance/script/connections/dialect.h"
 #include "tools/conformance/script/parser.h"
 
 namespace urnic::scripts {

@@ -7,6 +7,7 @@
 
 #include "tools/conformance/conform/cases/habits.h"
 #include "tools/conformance/conform/cases/playable.h"
+#include "tools/conformance/script/connections/dialect.h"
 #include "tools/conformance/script/parser.h"
 
 namespace urnic::conform {
@@ -53,6 +54,11 @@ TEST(Verdict, GrantsTheFlagOfAnImmediateToSendsAlone) {
 }
 
 // A misspelled name would excuse nothing.
+TEST(Habits, OfQueuePairsAreNoneOfConnections) {
+  EXPECT_NE(find_habit("rc/state/event_too_many_reads", "no event came"), nullptr);
+  EXPECT_EQ(find_habit("cm/establishing/passive", "no event came"), nullptr);
+}
+
 TEST(Habits, AreOfCasesThatThereAre) {
   for (const Habit& habit : habits_of_rxe()) {
     const std::string pattern[] = {std::string(habit.cases)};
@@ -97,9 +103,13 @@ TEST(Cases, HaveRuleAndSource) {
   for (const Case& each : all_cases()) {
     EXPECT_FALSE(each.rule().empty()) << each.name;
     EXPECT_FALSE(each.source().empty()) << each.name;
-    EXPECT_TRUE(scripts::parse_script(each.text)) << each.name;
+    const bool is_connection = each.kind == Case::Kind::kConnection;
+    EXPECT_EQ(is_connection, each.name.starts_with("cm/")) << each.name;
+    EXPECT_TRUE(is_connection ? scripts::connections::parse_connection_script(each.text)
+                              : scripts::parse_script(each.text))
+        << each.name;
   }
-  EXPECT_GT(all_cases().size(), 500u);
+  EXPECT_GT(all_cases().size(), 700u);
 }
 
 TEST(Cases, AreChosenByPatterns) {

@@ -35,12 +35,16 @@ constexpr int kExitNothingJudged = 3;
 constexpr const char* kConformFooter =
     R"(Plays the protocol scripts of urnic's own tests against the RDMA NIC of another machine, packet by
 packet. PEER is its IP address. There, an agent does what the scripts' programs do: post, receive, look at
-memory. It is one C file over libibverbs, or one Python file over pyverbs.
+memory. It is one C file over libibverbs, or one Python file over pyverbs. The cases cm/* are about
+connections: they need a listener instead, which is one C file over librdmacm.
 
   urnic conform --agent-source > agent.c            on this machine; copy the file to the peer's
   cc -o agent agent.c -libverbs                     there
   CONFORM_TOKEN=secret ./agent 192.0.2.2 7900       there
   urnic conform --agent-source=python > agent.py    where there is no compiler; python3 agent.py runs it
+  urnic conform --agent-source=listener > listener.c
+  cc -o listener listener.c -lrdmacm -libverbs      there
+  CONFORM_TOKEN=secret ./listener 192.0.2.2 7901    there
   CONFORM_TOKEN=secret urnic conform 192.0.2.2      here
   urnic conform --list --filter 'rc/nak/*'          which cases there are, without a peer
   urnic conform --html report.html 192.0.2.2        with the packets of what failed, for a browser
@@ -51,7 +55,7 @@ Each case ends with
   PASS      the peer did what the script says
   FAIL      it did not; with the line, the rule, its source, and what went by
   HABIT     it did not, in a way that NICs of a known kind have and peers live with
-  UNKNOWN   the agent, its NIC or the link cannot do what the case wants
+  UNKNOWN   agent, listener, NIC or link cannot do what the case wants
 A peer may acknowledge more often or less often than urnic, and may answer late. Lines about what no agent
 can tell are not judged, and named.
 
@@ -61,6 +65,11 @@ judged.)";
 std::optional<Gid> read_address(const std::string& text) {
   if (const auto ipv4 = transport::wire::Ipv4Address::parse(text)) return Gid::from_ipv4(*ipv4);
   return Gid::parse(text);
+}
+
+std::string_view source_of(const std::string& program) {
+  if (program == "listener") return conform::c_listener();
+  return program == "python" ? conform::python_agent() : conform::c_agent();
 }
 
 int list(const std::vector<Case>& cases, bool is_json) {
@@ -106,6 +115,11 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("--agent-port", agent_port_, fmt::format("The agent's TCP port ({})", agent_port_))
       ->type_name("N")
       ->check(CLI::Range(1u, 65535u));
+  command
+      ->add_option("--listener-port", listener_port_,
+                   fmt::format("The listener's TCP port ({})", listener_port_))
+      ->type_name("N")
+      ->check(CLI::Range(1u, 65535u));
   command->add_option("--device", device_, "The RDMA device under test; without it, the first one there")
       ->type_name("NAME");
   command->add_option("--device-port", device_port_, "The port of that device (1)")
@@ -140,16 +154,16 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
           [this](const std::vector<std::string>& text) {
             agent_source_ = text.empty() || text[0].empty() ? "c" : text[0];
           },
-          "Print the agent, a C program or a Python program, and do nothing else")
+          "Print the agent, a C program or a Python program, or the listener, and do nothing else")
       ->expected(0, 1)
-      ->check(CLI::IsMember({"c", "python"}))
-      ->type_name("[=c|python]");
+      ->check(CLI::IsMember({"c", "python", "listener"}))
+      ->type_name("[=c|python|listener]");
   command->callback([this, &invocation] { invocation.exit_code = run(); });
 }
 
 int ConformCommand::run() const {
   if (!agent_source_.empty()) {
-    const std::string_view source = agent_source_ == "c" ? conform::c_agent() : conform::python_agent();
+    const std::string_view source = source_of(agent_source_);
     std::fwrite(source.data(), 1, source.size(), stdout);
     return 0;
   }
@@ -202,6 +216,8 @@ int ConformCommand::run() const {
   std::error_code code;
   if (!captures.empty()) std::filesystem::create_directories(captures, code);
   conform::Campaign campaign({.agent = {*peer, static_cast<std::uint16_t>(agent_port_), token},
+                              .listener = {*peer, static_cast<std::uint16_t>(listener_port_), token},
+                              .address = *peer,
                               .peer = {.device = device_,
                                        .port = device_port_,
                                        .gid_index = gid_,

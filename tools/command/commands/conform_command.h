@@ -28,6 +28,7 @@ class ConformCommand {
   std::string port_ = "udp";
   std::string token_;
   unsigned agent_port_ = 7900;
+  unsigned listener_port_ = 7901;
   std::string device_ = "-";
   unsigned device_port_ = 1;
   std::string gid_ = "-";
@@ -39,7 +40,7 @@ class ConformCommand {
   std::string resume_;
   bool json_ = false;
   bool list_ = false;
-  std::string agent_source_;  ///< "c" or "python"; empty if a peer is to be tested
+  std::string agent_source_;  ///< "c", "python" or "listener"; empty if a peer is to be tested
 };
 
 }  // namespace urnic::tools

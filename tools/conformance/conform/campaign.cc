@@ -5,12 +5,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <random>
 #include <utility>
 
 #include "drivers/pcap/pcapng_writer.h"
 #include "tools/conformance/conform/cases/playable.h"
+#include "tools/conformance/conform/connections/mad_packet.h"
+#include "tools/conformance/player/connections/runner.h"
+#include "tools/conformance/script/connections/dialect.h"
 #include "tools/conformance/script/parser.h"
 
 namespace urnic::conform {
@@ -19,8 +21,6 @@ namespace {
 /// Each case has another queue pair, so that what comes late is no part of the next.
 constexpr std::uint32_t kFirstQp = 0x4000;
 constexpr std::uint32_t kQps = 0x1000;
-/// After so many vain tries the remaining cases do not wait for the agent any more.
-constexpr unsigned kMostTries = 3;
 
 CaseResult unknown(const Case& next, std::string reason) {
   CaseResult result;
@@ -43,31 +43,20 @@ std::string file_name(std::string_view name) {
 
 }  // namespace
 
-std::optional<AgentError> Campaign::find_agent() {
-  if (agent_ != nullptr || gave_up_) return gave_up_;
-  auto connected = TcpAgent::connect(config_.agent);
-  // The agent may not have noticed yet that its last client, this tester, has gone.
-  for (int tries = 0; !connected && connected.error().kind == AgentError::Kind::kBusy && tries < 5; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    connected = TcpAgent::connect(config_.agent);
-  }
-  if (connected) {
-    agent_ = std::move(connected.value());
-    failed_in_a_row_ = 0;
-    return std::nullopt;
-  }
-  // What refuses once will do so again.
-  const auto kind = connected.error().kind;
-  const bool is_final = kind == AgentError::Kind::kRefused || kind == AgentError::Kind::kBusy;
-  if (++failed_in_a_row_ == kMostTries || is_final) gave_up_ = connected.error();
-  return connected.error();
-}
+Campaign::Campaign(Config config, PortWire& wire)
+    : config_(std::move(config)),
+      wire_(wire),
+      agent_(config_.agent, kAgent),
+      listener_(config_.listener, kListener),
+      next_connection_(std::random_device{}()) {}
 
 CaseResult Campaign::run(const Case& next) {
-  const auto script = scripts::parse_script(next.text);
+  const bool is_connection = next.kind == Case::Kind::kConnection;
+  const auto script = is_connection ? scripts::connections::parse_connection_script(next.text)
+                                    : scripts::parse_script(next.text);
   if (!script) return unknown(next, "this script cannot be read: " + script.error().message);
   const transport::Time begin = wire_.now();
-  CaseResult result = play(next, script.value());
+  CaseResult result = is_connection ? play_connection(next, script.value()) : play(next, script.value());
   result.took = wire_.now() - begin;
   if (result.verdict == Verdict::kFail || result.verdict == Verdict::kHabit) keep_capture(result);
   return result;
@@ -79,23 +68,54 @@ CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
   if (const auto reason = reason_against(script)) return unknown(next, *reason);
   const auto pace = Pace::plan(script, settings.value());
   if (!pace) return unknown(next, pace.error().message);
-  if (const auto error = find_agent()) return unknown(next, error->message);
+  if (const auto error = agent_.find()) return unknown(next, error->message);
   const std::uint32_t own_qp = kFirstQp + cases_++ % kQps;
   wire_.begin_case(own_qp);
   Peer peer = config_.peer;
   peer.tester = wire_.own();
-  const auto stage =
-      LiveStage::create(settings.value(), pace.value(), peer, own_qp, reads_counters(script), *agent_, wire_);
+  const auto stage = LiveStage::create(settings.value(), pace.value(), peer, own_qp, reads_counters(script),
+                                       *agent_.get(), wire_);
   if (!stage) {
-    agent_.reset();  // whatever it was, the next case begins with a new connection
+    agent_.lose();  // whatever it was, the next case begins with a new connection
     return unknown(next, stage.error().message);
   }
   CaseResult result = judge(next, script, scripts::play(*stage.value(), script, excuse_for(next)));
   // A NIC does not answer when its machine is gone.
   if (const auto lost = result.verdict == Verdict::kPass ? std::nullopt : stage.value()->find_lost_agent()) {
-    agent_.reset();
+    agent_.lose();
     result.verdict = Verdict::kUnknown;
     result.reason = lost->message;
+  }
+  return result;
+}
+
+CaseResult Campaign::play_connection(const Case& next, const scripts::Script& script) {
+  if (connections::needs_listener(script) || listener_.was_there()) {
+    if (const auto error = listener_.find()) return unknown(next, error->message);
+  }
+  wire_.begin_case(connections::kManagementQp);
+  const auto stage = connections::ConnectionStage::create(
+      script, {.peer = config_.address, .tester = wire_.own(), .settle = config_.peer.settle},
+      next_connection_++, listener_.get(), wire_);
+  if (!stage) {
+    listener_.lose();
+    return unknown(next, stage.error().message);
+  }
+  CaseResult result =
+      judge(next, script, scripts::connections::play(*stage.value(), script, excuse_for(next)));
+  const auto lost = result.verdict == Verdict::kPass ? std::nullopt : stage.value()->find_lost_listener();
+  if (lost) {
+    listener_.lose();
+    result.verdict = Verdict::kUnknown;
+    result.reason = lost->message;
+  }
+  stage.value()->end();
+  const auto& record = wire_.record();
+  const bool is_silent =
+      std::all_of(record.begin(), record.end(), [](const RecordedPacket& each) { return each.is_sent; });
+  if (result.verdict == Verdict::kFail && is_silent && !listener_.was_there()) {
+    result.verdict = Verdict::kUnknown;
+    result.reason = "nothing comes from the peer, and no listener says that its NIC is there";
   }
   return result;
 }

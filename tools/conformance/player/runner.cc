@@ -30,17 +30,18 @@ bool is_about_memory(Verb verb) {
   return verb == Verb::kStore || verb == Verb::kDeregister || verb == Verb::kChangeRights;
 }
 
-/// Everything that came out must have been expected before the next thing happens; what arrives in one burst
-/// happens at once.
-std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> statements,
-                                      const Excuse& excuse, Outcome& outcome) {
+}  // namespace
+
+std::optional<Failure> run_statements(const Steps& steps, const Script& script, const Excuse& excuse,
+                                      Outcome& outcome) {
+  const std::span statements(script.statements);
   bool in_burst = false;
   for (std::size_t i = 0; i < statements.size(); ++i) {
     const Statement& statement = statements[i];
     if (is_setting(statement.verb)) continue;
     const Stage::Look look = look_at(statements.subspan(i));
     if (!is_action(statement.verb)) {
-      auto trouble = expect(stage, statement, look);
+      auto trouble = steps.expect(statement, look);
       if (!trouble) continue;
       Failure failure = failure_at(statement, *std::move(trouble));
       if (failure.kind == Trouble::Kind::kUnavailable) {
@@ -53,23 +54,18 @@ std::optional<Failure> run_statements(Stage& stage, std::span<const Statement> s
       continue;
     }
     if (!in_burst) {
-      if (const auto unexpected = stage.first_unexpected(look)) {
+      if (const auto unexpected = steps.first_unexpected(look)) {
         return failure_at(statement, {"before this, " + (kUnexpected + *unexpected)});
       }
     }
     in_burst = statement.flag("burst") || (in_burst && is_about_memory(statement.verb));
-    if (auto trouble = act(stage, statement)) return failure_at(statement, *std::move(trouble));
+    if (auto trouble = steps.act(statement)) return failure_at(statement, *std::move(trouble));
   }
-  if (auto unexpected = stage.first_unexpected(Stage::Look::kSilence)) {
+  if (auto unexpected = steps.first_unexpected(Stage::Look::kSilence)) {
     return Failure{0, "end of the script", kUnexpected + *unexpected};
-  }
-  if (stage.flushes() != nullptr && !stage.flushes()->empty()) {
-    return Failure{0, "end of the script", "a FLUSH happened that nothing expected"};
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 Result<Settings, Failure> read_settings(const Script& script) {
   Settings settings;
@@ -82,7 +78,14 @@ Result<Settings, Failure> read_settings(const Script& script) {
 
 Outcome play(Stage& stage, const Script& script, const Excuse& excuse) {
   Outcome outcome;
-  outcome.failure = run_statements(stage, script.statements, excuse, outcome);
+  const Steps steps{
+      .act = [&](const Statement& statement) { return act(stage, statement); },
+      .expect = [&](const Statement& statement, Stage::Look look) { return expect(stage, statement, look); },
+      .first_unexpected = [&](Stage::Look look) { return stage.first_unexpected(look); }};
+  outcome.failure = run_statements(steps, script, excuse, outcome);
+  if (!outcome.failure && stage.flushes() != nullptr && !stage.flushes()->empty()) {
+    outcome.failure = Failure{0, "end of the script", "a FLUSH happened that nothing expected"};
+  }
   outcome.ladder.assign(stage.ladder().begin(), stage.ladder().end());
   return outcome;
 }

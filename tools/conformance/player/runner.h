@@ -34,6 +34,19 @@ struct Outcome {
 /// Whether the script goes on after an expectation that did not hold, as if it had.
 using Excuse = std::function<bool(const Failure&)>;
 
+/// A stage of any kind, as far as the order of a script's statements is concerned.
+struct Steps {
+  std::function<std::optional<Trouble>(const Statement&)> act;
+  std::function<std::optional<Trouble>(const Statement&, Stage::Look)> expect;
+  /// What came out and was not taken.
+  std::function<std::optional<std::string>(Stage::Look)> first_unexpected;
+};
+
+/// Everything that came out must have been expected before the next thing happens; what arrives in one burst
+/// happens at once. Why it did not pass; `outcome` gets what need not hold.
+std::optional<Failure> run_statements(const Steps& steps, const Script& script, const Excuse& excuse,
+                                      Outcome& outcome);
+
 /// What the first lines say, or the first of them that cannot be.
 Result<Settings, Failure> read_settings(const Script& script);
 

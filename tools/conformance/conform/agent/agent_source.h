@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// The sources of the agent, agent/agent.c and agent/agent.py, inside of the program.
+// The sources agent/agent.c, agent/agent.py and agent/listener.c, inside of the program.
 #pragma once
 
 #include <string_view>
@@ -9,5 +9,6 @@ namespace urnic::conform {
 
 std::string_view c_agent();
 std::string_view python_agent();
+std::string_view c_listener();
 
 }  // namespace urnic::conform

@@ -59,30 +59,37 @@ int connect_to(int socket, const AgentAddress& to) {
 
 }  // namespace
 
-Result<std::unique_ptr<TcpAgent>, AgentError> TcpAgent::connect(const AgentAddress& address) {
+Result<std::unique_ptr<TcpAgent>, AgentError> TcpAgent::connect(const AgentAddress& address,
+                                                                const AgentKind& kind) {
   const int family = address.address.is_ipv4_mapped() ? AF_INET : AF_INET6;
   drivers::Descriptor made(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int code = made.get() < 0 ? errno : connect_to(made.get(), address);
   if (code != 0) {
-    return AgentError{AgentError::Kind::kUnreachable,
-                      fmt::format("no agent at port {} of the peer: {}", address.port, text_of(code))};
+    return AgentError{AgentError::Kind::kUnreachable, fmt::format("no {} at port {} of the peer: {}",
+                                                                  kind.name, address.port, text_of(code))};
   }
   const int one = 1;
   setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-  std::unique_ptr<TcpAgent> agent(new TcpAgent(std::move(made)));
-  auto greeting = agent->ask(fmt::format("urnic-conform {} {}", kAgentVersion, address.token));
+  std::unique_ptr<TcpAgent> agent(new TcpAgent(std::move(made), kind.name));
+  auto greeting = agent->ask(fmt::format("{} {} {}", kind.greeting, kind.version, address.token));
   if (!greeting) return greeting.error();
   if (!greeting.value().is_ok) {
     const std::string& why = greeting.value().error;
-    const auto kind = why.starts_with("busy") ? AgentError::Kind::kBusy : AgentError::Kind::kRefused;
-    return AgentError{kind, "the agent refuses: " + why};
+    const bool is_busy = why.starts_with("busy");
+    return AgentError{is_busy ? AgentError::Kind::kBusy : AgentError::Kind::kRefused,
+                      fmt::format("the {} refuses: {}", kind.name, why)};
   }
   const auto& words = greeting.value().words;
-  if (words.size() < 2 || words[0] != "urnic-conform" || words[1] != std::to_string(kAgentVersion)) {
-    return AgentError{AgentError::Kind::kRefused,
-                      fmt::format("the agent is of another version: this tester speaks {}", kAgentVersion)};
+  if (words.size() < 2 || words[0] != kind.greeting || words[1] != std::to_string(kind.version)) {
+    return AgentError{
+        AgentError::Kind::kRefused,
+        fmt::format("the {} is of another version: this tester speaks {}", kind.name, kind.version)};
   }
   return agent;
+}
+
+AgentError TcpAgent::vanished(const std::string& how) const {
+  return {AgentError::Kind::kVanished, fmt::format("the {} {}", name_, how)};
 }
 
 Result<AgentReply, AgentError> TcpAgent::ask(const std::string& line) {
@@ -92,7 +99,7 @@ Result<AgentReply, AgentError> TcpAgent::ask(const std::string& line) {
     if (now > 0) {
       sent += static_cast<std::size_t>(now);
     } else if (errno != EAGAIN || !wait_for(socket_.get(), POLLOUT, kReplyMs)) {
-      return AgentError{AgentError::Kind::kVanished, "the agent has vanished: " + text_of(errno)};
+      return vanished("has vanished: " + text_of(errno));
     }
   }
   for (;;) {
@@ -100,20 +107,19 @@ Result<AgentReply, AgentError> TcpAgent::ask(const std::string& line) {
       const auto reply = parse_reply(std::string_view(unread_).substr(0, end));
       unread_.erase(0, end + 1);
       if (reply) return *reply;
-      return AgentError{AgentError::Kind::kVanished, "what is at that port is no agent"};
+      return AgentError{AgentError::Kind::kVanished, fmt::format("what is at that port is no {}", name_)};
     }
     if (unread_.size() > kMostReply) {
-      return AgentError{AgentError::Kind::kVanished, "the agent's reply does not end"};
+      return vanished("sends a reply that does not end");
     }
     if (!wait_for(socket_.get(), POLLIN, kReplyMs)) {
-      return AgentError{AgentError::Kind::kVanished,
-                        fmt::format("the agent said nothing for {} s", kReplyMs / 1000)};
+      return vanished(fmt::format("said nothing for {} s", kReplyMs / 1000));
     }
     std::array<char, 16384> piece;
     const ssize_t now = recv(socket_.get(), piece.data(), piece.size(), 0);
-    if (now == 0) return AgentError{AgentError::Kind::kVanished, "the agent has closed the connection"};
+    if (now == 0) return vanished("has closed the connection");
     if (now < 0 && errno != EAGAIN) {
-      return AgentError{AgentError::Kind::kVanished, "the agent has vanished: " + text_of(errno)};
+      return vanished("has vanished: " + text_of(errno));
     }
     if (now > 0) unread_.append(piece.data(), static_cast<std::size_t>(now));
   }

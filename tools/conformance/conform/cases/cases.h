@@ -1,8 +1,9 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-// The cases: the protocol scripts of tests/scripts that are about queue pairs, inside of the program.
+// The cases: the protocol scripts of tests/scripts, inside of the program.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,8 +12,11 @@
 namespace urnic::conform {
 
 struct Case {
+  enum class Kind : std::uint8_t { kQueuePair, kConnection };
+
   std::string_view name;  ///< the file below tests/scripts, without its ending: "rc/nak/unknown"
   std::string_view text;  ///< the script
+  Kind kind = Kind::kQueuePair;
 
   /// The first line of the script: what is verified, and why it must be so.
   std::string_view rule() const;

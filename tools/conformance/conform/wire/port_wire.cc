@@ -65,7 +65,10 @@ bool PortWire::take_arrived() {
     record(frame, false);
     auto heard = read_roce_packet(addresses_, frame);
     if (!heard || (heard->destination_qp & kOwnQpMask) != own_qp_) continue;
-    arrived_.push_back({.at = now(), .ib = std::move(heard->ib), .fault = std::move(heard->fault)});
+    arrived_.push_back({.at = now(),
+                        .ib = std::move(heard->ib),
+                        .fault = std::move(heard->fault),
+                        .traffic_class = heard->traffic_class});
   }
   return count > 0;
 }

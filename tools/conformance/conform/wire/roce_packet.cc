@@ -35,6 +35,11 @@ bool is_of(const check::Address& address, const wire::Gid& gid) {
                     [](std::uint8_t a, auto b) { return a == static_cast<std::uint8_t>(b); });
 }
 
+std::uint8_t traffic_class_of(const check::Frame& frame) {
+  const auto at = [&](std::size_t index) { return std::to_integer<unsigned>(frame.ip_header[index]); };
+  return static_cast<std::uint8_t>(frame.is_ipv6 ? (at(0) & 0xf) << 4 | at(1) >> 4 : at(1));
+}
+
 std::size_t put_headers(const Addresses& addresses, std::size_t payload, std::span<std::byte> out) {
   const auto udp_bytes = static_cast<std::uint16_t>(wire::Udp::kBytes + payload);
   std::size_t size = 0;
@@ -80,6 +85,7 @@ std::optional<HeardPacket> read_roce_packet(const Addresses& addresses, std::spa
   heard.destination_qp = std::to_integer<std::uint32_t>(bytes[5]) << 16 |
                          std::to_integer<std::uint32_t>(bytes[6]) << 8 |
                          std::to_integer<std::uint32_t>(bytes[7]);
+  heard.traffic_class = traffic_class_of(*frame);
   const auto icrc = check::judge_icrc(*frame);
   if (frame->fault != check::FrameFault::kNone) heard.fault = "the lengths of IP, UDP and packet differ";
   if (check::judge_udp_checksum(*frame) == check::UdpChecksum::kWrong) heard.fault = "wrong UDP checksum";

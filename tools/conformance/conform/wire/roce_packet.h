@@ -29,6 +29,7 @@ struct HeardPacket {
   std::vector<std::byte> ib;  ///< BTH to padding
   std::uint32_t destination_qp = 0;
   std::string fault;  ///< empty, or what is wrong around it: lengths, checksums, ICRC
+  std::uint8_t traffic_class = 0;
 };
 
 /// Reads a packet from its IP header on. Nothing if it is no RoCEv2, or of another host.

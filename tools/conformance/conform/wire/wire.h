@@ -23,6 +23,8 @@ struct Arrival {
   transport::Time at;
   std::vector<std::byte> ib;  ///< BTH to padding
   std::string fault;          ///< empty, or what is wrong around it
+  /// Of its IP header; nothing: the wire does not tell.
+  std::optional<std::uint8_t> traffic_class{};
 };
 
 class Wire {

@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "tests/scripts/connections/steps.h"
-#include "tests/scripts/connections/vocabulary.h"
+#include "tools/conformance/player/connections/steps.h"
+#include "tools/conformance/script/connections/vocabulary.h"
 #include "tools/conformance/script/vocabulary.h"
 
 namespace urnic::scripts::connections {
@@ -98,7 +98,7 @@ void fill_in_addresses(Mad& mad, const Stage& stage, const Statement& statement)
 std::optional<Trouble> arrive(Stage& stage, const Statement& statement) {
   Mad mad = *Mad::named(statement.subject_as<Word>());
   if (statement.flag("again")) {
-    const Mad* const last = stage.last_arrived(mad.name());
+    const Mad* const last = stage.conversation().last_arrived(mad.name());
     if (last == nullptr) return script_error(fmt::format("the peer has sent no {} yet", mad.name()));
     mad = *last;
   } else {
@@ -109,7 +109,7 @@ std::optional<Trouble> arrive(Stage& stage, const Statement& statement) {
     }
     fill_in_defaults(mad, stage, statement.number("port", kPort));
     fill_in_addresses(mad, stage, statement);
-    stage.fill_in(mad, peer_id);
+    stage.conversation().fill_in(mad, peer_id);
   }
   for (const Field& field : statement.fields) {
     if (!mad.has(field.name)) continue;
@@ -118,10 +118,9 @@ std::optional<Trouble> arrive(Stage& stage, const Statement& statement) {
     mad.set(field.name, *drawn.number);
   }
   if (has_private(statement)) mad.set_private_data(private_octets(statement));
-  const auto wrong =
-      stage.arrive(mad, statement.number("bytes", Mad::kBytes), host_of(statement, "from", Host::kPeer));
-  if (wrong) return Trouble{*wrong};
-  return std::nullopt;
+  stage.note("< " + mad.describe());
+  stage.conversation().learn_arrived(mad);
+  return stage.arrive(mad, statement.number("bytes", Mad::kBytes), host_of(statement, "from", Host::kPeer));
 }
 
 }  // namespace urnic::scripts::connections

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/connections/vocabulary.h"
+#include "tools/conformance/script/connections/vocabulary.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/connections/mad.h"
+#include "tools/conformance/script/connections/mad.h"
 
 #include <fmt/core.h>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/scripts/connections/stage.h"
+#include "tools/conformance/player/connections/stage.h"
 #include "tools/conformance/script/script.h"
 #include "tools/conformance/script/trouble.h"
 
@@ -18,20 +18,26 @@ inline constexpr const char* kListener = "listener";
 inline constexpr const char* kConnection = "connection";
 /// rping's.
 inline constexpr std::uint16_t kPort = 7174;
+/// From where the program connects.
+inline constexpr std::uint16_t kFromPort = 40000;
+/// The program's queue pair.
+inline constexpr std::uint64_t kOwnQpn = 0x11;
+/// Of both retry counts of the program.
+inline constexpr std::uint64_t kRetries = 7;
 
 /// Does what the program, the peer or the clock does.
 std::optional<Trouble> act(Stage& stage, const Statement& statement);
-bool is_action(Verb verb);
 
 /// Compares what came out, which it takes away, or what is, with what the statement says.
 std::optional<Trouble> expect(Stage& stage, const Statement& statement);
 
-/// What came out and was not expected; nothing if all is taken. Fetches an event if there is one.
-std::optional<std::string> first_unexpected(Stage& stage);
-
-// Parts of act().
-std::optional<Trouble> call(Stage& stage, const Statement& statement);
+/// Part of act().
 std::optional<Trouble> arrive(Stage& stage, const Statement& statement);
+
+/// The id that a statement of the program is about.
+Word name_of_id(const Statement& statement);
+/// The errno value that a call must fail with; 0: it must succeed.
+int wanted_error(const Statement& statement);
 
 /// The private data that a statement names, or `size` bytes that count from 1.
 Octets private_octets(const Statement& statement);

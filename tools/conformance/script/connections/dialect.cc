@@ -1,14 +1,14 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
-#include "tests/scripts/connections/dialect.h"
+#include "tools/conformance/script/connections/dialect.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 
-#include "tests/scripts/connections/mad.h"
-#include "tests/scripts/connections/vocabulary.h"
+#include "tools/conformance/script/connections/mad.h"
+#include "tools/conformance/script/connections/vocabulary.h"
 
 namespace urnic::scripts::connections {
 namespace {
