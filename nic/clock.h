@@ -3,6 +3,7 @@
 // Clock: where the engine gets the time from.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 
@@ -33,6 +34,25 @@ class SteadyClock final : public Clock {
   std::chrono::nanoseconds wall_time() const override;
   /// The processor's counter.
   std::uint64_t ticks() const override;
+};
+
+/// The time of a wire that grants it: it stands still until the owner of the wire moves it.
+class GrantedClock final : public Clock {
+ public:
+  transport::Time now() const override { return kBeginning + on_wire(); }
+  /// The wire's own time, which begins with 0.
+  std::chrono::nanoseconds wall_time() const override { return on_wire(); }
+
+  transport::Duration on_wire() const { return transport::Duration(on_wire_.load()); }
+  transport::Duration on_wire(transport::Time time) const { return time - kBeginning; }
+  /// Never back. One thread at a time.
+  void move_to(transport::Duration on_wire) { on_wire_.store(on_wire.count()); }
+
+ private:
+  /// What looks back some seconds must not meet the epoch, which means "never" in many places.
+  static constexpr transport::Time kBeginning{std::chrono::hours(24)};
+
+  std::atomic<transport::Duration::rep> on_wire_{0};
 };
 
 }  // namespace urnic::nic

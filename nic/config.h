@@ -43,9 +43,10 @@ struct HostAddress {
 
 /// What makes progress when the program does not poll.
 enum class ProgressMode : std::uint8_t {
-  kHybrid,  ///< the program's polling threads, and the NIC's own thread when they do not
-  kThread,  ///< the NIC's own thread alone
-  kManual,  ///< the owner, which calls Device::progress() (simulator, unit tests)
+  kHybrid,    ///< the program's polling threads, and the NIC's own thread when they do not
+  kLockStep,  ///< the same over a wire that grants the time (nic/port/granted_time.h)
+  kThread,    ///< the NIC's own thread alone
+  kManual,    ///< the owner, which calls Device::progress() (simulator, unit tests)
 };
 
 /// What protects a bound memory window of type 2. A device has one or the other, as Linux' verbs say it

@@ -49,6 +49,7 @@ Result<std::unique_ptr<nic::PacketPort>, Error> open_dpdk_port(const nic::PortSp
     case nic::PortSpec::Kind::kLoopback:
     case nic::PortSpec::Kind::kUdp:
     case nic::PortSpec::Kind::kHost:
+    case nic::PortSpec::Kind::kBench:
       break;
   }
   return Error{EINVAL, "this kind of port is not made by DPDK"};

@@ -55,7 +55,7 @@ RecorderPort::RecorderPort(std::unique_ptr<FrameWriter> writer, PcapngWriter* no
       notes_(notes),
       own_(own),
       clock_(clock),
-      epoch_(std::chrono::system_clock::now().time_since_epoch() - clock.now().time_since_epoch()),
+      epoch_(clock.wall_time() - clock.now().time_since_epoch()),
       written_out_(clock.now()) {
   if (inner().medium() == nic::Medium::kIp) lost_identification_.emplace(inner().max_frame_bytes());
 }

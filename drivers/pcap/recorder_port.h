@@ -51,7 +51,7 @@ class RecorderPort final : public nic::PortAround, private nic::Journal {
   };
 
   /// Takes over `port`, if it succeeds. `clock` must outlive the recorder; times in the file are its
-  /// readings, moved to the wall clock as it stands now. Errors: the same as PcapWriter::create()'s.
+  /// readings, moved to its wall time as that stands now. Errors: the same as PcapWriter::create()'s.
   static Result<std::unique_ptr<RecorderPort>, Error> create(const std::string& path,
                                                              std::unique_ptr<nic::PacketPort>&& port,
                                                              const Own& own, const nic::Clock& clock);

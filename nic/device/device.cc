@@ -14,7 +14,6 @@
 #include "nic/engine/farewell.h"
 #include "nic/errors.h"
 #include "nic/personality/room.h"
-#include "nic/process/uncancelled_pause.h"
 #include "nic/raw/indirection_table.h"
 
 namespace urnic::nic {
@@ -363,7 +362,7 @@ bool Device::resolve(const AddressVector& address) {
     const State state = ask_for(*engine_, address, now);
     const bool can_wait = config_.progress != ProgressMode::kManual && now < end;
     if (state == State::kReachable || state == State::kFailed || !can_wait) return state == State::kReachable;
-    if (!engine_->try_round().worked) pause_uncancelled(pause);
+    if (!engine_->try_round().worked) engine_->pause(pause);
   }
 }
 

@@ -57,6 +57,16 @@ Engine::~Engine() {
   stop();
 }
 
+void Engine::stop() {
+  thread_.stop();
+  if (lock_step_ != nullptr) lock_step_->stop();
+}
+
+void Engine::pause(transport::Duration real_time) {
+  if (lock_step_ != nullptr) return lock_step_->step();
+  pause_uncancelled(real_time);
+}
+
 Result<void, Error> Engine::start(OpenedPort opened) {
   {
     const std::lock_guard guard(*this);
@@ -69,10 +79,13 @@ Result<void, Error> Engine::start(OpenedPort opened) {
     routes_ = opened.routes;
     rdma_cm().use(opened.numbers, std::move(opened.host), std::move(opened.routes));
     rdma_cm().probe_by(std::move(opened.probes));
+    if (opened.time != nullptr) lock_step_ = std::make_unique<LockStep>(*this, *opened.time);
     pipeline_.attach(std::move(opened.port));
     if (opened.last_words != nullptr) pipeline_.gsi().use(std::move(opened.last_words));
   }
-  if (config().progress != ProgressMode::kManual) {
+  if (lock_step_ != nullptr) {
+    if (auto started = lock_step_->start(); !started) return started;
+  } else if (config().progress != ProgressMode::kManual) {
     if (auto started = thread_.start(config().progress); !started) return started;
   }
   is_started_.store(true, std::memory_order_release);
@@ -128,11 +141,15 @@ void Engine::unlock() {
   const bool has_messages = is_started() && (has_report || pipeline_.gsi().has_outgoing());
   thread_.on_deadline(std::min(next_report, pipeline_.gsi().next_timeout()));
   const bool is_asked = lock_.unlock();
-  if (config().progress == ProgressMode::kHybrid && (has_messages || is_asked)) try_rounds(Occasion::kOther);
+  if (lock_step_ != nullptr) lock_step_->note_call();
+  if (is_run_by_verbs() && (has_messages || is_asked)) try_rounds(Occasion::kOther);
 }
 
 void Engine::on_poll() {
-  if (config().progress != ProgressMode::kHybrid) return;
+  if (config().progress != ProgressMode::kHybrid) {
+    if (lock_step_ != nullptr && is_started()) lock_step_->on_poll();
+    return;
+  }
   const Pipeline::Round round = try_rounds(Occasion::kPoll);
   if (round.worked || round.began == Time{}) return;
   PollSpell& spell = PollSpell::of_this_thread();
@@ -158,7 +175,7 @@ bool Engine::is_peer_here() {
 
 // A thread that does not get the lock leaves a doorbell.
 void Engine::ring(QueuePair& qp) {
-  const bool may_run = config().progress == ProgressMode::kHybrid && !is_abandoned() && is_started();
+  const bool may_run = is_run_by_verbs() && !is_abandoned() && is_started();
   if (may_run && lock_.try_lock()) {
     pipeline_.wake(qp);
     Pipeline::Round round;
@@ -169,6 +186,7 @@ void Engine::ring(QueuePair& qp) {
   const bool has_holder = lock_.ask();
   switch (config().progress) {
     case ProgressMode::kHybrid:
+    case ProgressMode::kLockStep:
       if (!has_holder) try_rounds(Occasion::kPost);
       break;
     case ProgressMode::kThread:
@@ -192,7 +210,7 @@ bool Engine::ring_with_next(QueuePair& qp) {
 
 // What was left to the next poll.
 void Engine::send_what_waits() {
-  if (config().progress == ProgressMode::kHybrid && has_rung()) try_rounds(Occasion::kOther);
+  if (is_run_by_verbs() && has_rung()) try_rounds(Occasion::kOther);
 }
 
 // The program may sleep now, and not poll.

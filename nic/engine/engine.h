@@ -14,6 +14,7 @@
 #include "nic/diagnostics/device_counters.h"
 #include "nic/engine/engine_lock.h"
 #include "nic/engine/event_dispatcher.h"
+#include "nic/engine/lock_step.h"
 #include "nic/engine/opened_port.h"
 #include "nic/engine/pipeline.h"
 #include "nic/engine/progress_thread.h"
@@ -48,11 +49,15 @@ class Engine final : public QueueEngine {
   /// Before there are queues.
   using DeviceFacts::use;
   /// Stops the NIC's thread. Rounds can still be run.
-  void stop() { thread_.stop(); }
+  void stop();
 
   /// One round, if no other thread is at it; further ones when other threads could not get the lock
   /// meanwhile.
   Pipeline::Round try_round();
+
+  /// A verb waits for what the engine does: some time goes by, about `real_time` where time is real. Not
+  /// under the lock.
+  void pause(transport::Duration real_time);
 
   void lock() override;
   void unlock() override;
@@ -104,6 +109,9 @@ class Engine final : public QueueEngine {
   enum class Occasion : std::uint8_t { kOther, kPost, kPoll };
   Pipeline::Round try_rounds(Occasion occasion);
   bool run_and_unlock(Occasion occasion, Pipeline::Round& all);
+  bool is_run_by_verbs() const {
+    return config().progress == ProgressMode::kHybrid || config().progress == ProgressMode::kLockStep;
+  }
   void send_what_waits();
   bool is_peer_here();
 
@@ -119,6 +127,7 @@ class Engine final : public QueueEngine {
   std::unique_ptr<ConnectionWatch> connection_watch_;  // null unless failures are to be explained
   HostRoutes routes_;                                  // none where the NIC has addresses of its own
   ProgressThread thread_;
+  std::unique_ptr<LockStep> lock_step_;  // null unless the port's wire grants the time
 };
 
 }  // namespace urnic::nic

@@ -13,7 +13,7 @@
 
 namespace urnic::nic {
 
-/// All calls under the engine lock.
+/// All calls under the engine lock, except where noted.
 class EventDispatcher final : public transport::QpEventSink {
  public:
   explicit EventDispatcher(const QueuePairTable& queue_pairs) : queue_pairs_(queue_pairs) {}
@@ -26,6 +26,8 @@ class EventDispatcher final : public transport::QpEventSink {
   void on_loss() override { has_seen_loss_ = true; }
   void on_srq_limit(const SharedReceiveQueue& srq);
   void on_cq_overrun(const CompletionQueue& queue);
+  /// Without the lock, any thread. False: it cannot be told now.
+  bool on_link_lost() { return !handlers_.on_link_lost || handlers_.on_link_lost(); }
 
   /// Whether any queue pair ever found that frames get lost on the way.
   bool has_seen_loss() const { return has_seen_loss_; }

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "nic/engine/engine.h"
-#include "nic/process/uncancelled_pause.h"
 #include "nic/queues/queue_pair.h"
 
 namespace urnic::nic {
@@ -130,7 +129,7 @@ void wait_for_peers(Engine& engine) {
       worked = engine.pipeline().run(now).worked;
       if (!worked && !is_in_timewait && may_go(engine.pipeline(), now)) return;
     }
-    if (!worked) pause_uncancelled(kLingerPause);
+    if (!worked) engine.pause(kLingerPause);
   }
 }
 

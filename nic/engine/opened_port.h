@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "nic/port/granted_time.h"
 #include "nic/port/host_probe.h"
 #include "nic/port/host_route.h"
 #include "nic/port/last_words.h"
@@ -30,6 +31,7 @@ struct OpenedPort {
   HostProbes probes;                          ///< likewise
   std::unique_ptr<rdma_cm::SharedHost> host;  ///< null: no other NIC shares them
   std::unique_ptr<LastWords> last_words;      ///< null: no process speaks for this one
+  GrantedTime* time = nullptr;                ///< of a port whose wire grants it; part of the port
   Journal* journal = nullptr;                 ///< of a port that takes notes; part of the port
 };
 

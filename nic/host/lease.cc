@@ -66,6 +66,7 @@ bool may_use(const Lease::Request& request, std::size_t slot) {
     case PortSpec::Kind::kLoopback:
     case PortSpec::Kind::kUdp:
     case PortSpec::Kind::kHost:
+    case PortSpec::Kind::kBench:
       break;
   }
   return true;
@@ -144,9 +145,11 @@ Result<LeaseRecord, Error> choose_addresses(const LeaseSlots& wire, const Lease:
   return mine;
 }
 
-/// A loopback has no other NIC, and those that share the host's addresses get what is theirs from its switch.
+/// A loopback has no other NIC, a bench decides itself whom it talks to, and those that share the host's
+/// addresses get what is theirs from its switch.
 bool needs_slot(const PortSpec& port) {
-  return port.kind != PortSpec::Kind::kLoopback && port.kind != PortSpec::Kind::kHost;
+  using Kind = PortSpec::Kind;
+  return port.kind != Kind::kLoopback && port.kind != Kind::kBench && port.kind != Kind::kHost;
 }
 
 /// A slot that is ours now.
@@ -238,7 +241,7 @@ Result<Lease, Error> Lease::take(const Request& request) {
   Lease lease;
   lease.port_ = request.port;
   if (request.port.kind == PortSpec::Kind::kHost) return lease;
-  if (request.port.kind == PortSpec::Kind::kLoopback) {
+  if (!needs_slot(request.port)) {
     lease.ipv4_ = request.ipv4.value_or(Ipv4Address{{10, 77, 0, 1}});
     return lease;
   }

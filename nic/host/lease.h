@@ -41,7 +41,7 @@ class Lease {
 
   /// Takes a slot of the port's wire. EBUSY, EADDRINUSE: after all patience the slots, or one of the
   /// addresses, the MAC included, are taken, and by whom. A port that needs no slot has nothing held; port()
-  /// and, of a loopback, ipv4() are still set.
+  /// and, of a loopback or a bench, ipv4() are still set.
   static Result<Lease, Error> take(const Request& request);
 
   /// The lease that `urnic run` took, for the process of that run that asks first. `exported` is what the run

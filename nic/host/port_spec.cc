@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kForms =
     "use fabric[:NAME[,switched]], host[,each][,unsegmented], udp[:ADDRESS][,unsegmented], "
-    "vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback";
+    "vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS, bench:PATH or loopback";
 
 // With their terminating zero, both must fit the kernel's structures.
 constexpr std::size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
@@ -30,6 +30,21 @@ constexpr std::size_t kMaxInterfaceBytes = IFNAMSIZ - 1;
 template <typename... Arguments>
 Error bad_spec(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   return Error{.code = EINVAL, .message = fmt::format(format, std::forward<Arguments>(arguments)...)};
+}
+
+/// A socket's, in what follows the kind.
+Result<void, Error> check_path(std::string_view text, std::string_view path) {
+  if (path.empty()) return bad_spec("port '{}': a socket path is missing; {}", text, kForms);
+  if (path.size() <= kMaxPathBytes) return success();
+  return bad_spec("port '{}': the socket path has {} bytes, at most {} fit a socket address", text,
+                  path.size(), kMaxPathBytes);
+}
+
+/// What follows "bench".
+Result<PortSpec, Error> parse_bench(std::string_view text, std::string_view path) {
+  if (auto fine = check_path(text, path); !fine) return fine.error();
+  return PortSpec{
+      .kind = PortSpec::Kind::kBench, .side = PortSpec::VhostSide::kFront, .target = std::string(path)};
 }
 
 Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest) {
@@ -44,11 +59,7 @@ Result<PortSpec, Error> parse_vhost(std::string_view text, std::string_view rest
     }
     rest = rest.substr(0, comma);
   }
-  if (rest.empty()) return bad_spec("port '{}': a socket path is missing; {}", text, kForms);
-  if (rest.size() > kMaxPathBytes) {
-    return bad_spec("port '{}': the socket path has {} bytes, at most {} fit a socket address", text,
-                    rest.size(), kMaxPathBytes);
-  }
+  if (auto fine = check_path(text, rest); !fine) return fine.error();
   // DPDK separates the arguments of a device by commas and cannot quote them.
   if (rest.find(',') != std::string_view::npos) {
     return bad_spec("port '{}': a comma cannot be part of the socket path", text);
@@ -176,6 +187,7 @@ Result<PortSpec, Error> PortSpec::parse(std::string_view text) {
   if (kind == "af_packet") return parse_interface(Kind::kAfPacket, text, rest);
   if (kind == "af_xdp") return parse_interface(Kind::kAfXdp, text, rest);
   if (kind == "pci") return parse_pci(text, rest);
+  if (kind == "bench") return parse_bench(text, rest);
   if (kind == "fabric") return parse_fabric(text, has_target ? rest : kDefaultFabric);
   if (kind == "loopback") {
     if (has_target) return bad_spec("port '{}': {} takes nothing after it", text, kind);
@@ -196,6 +208,8 @@ std::string PortSpec::to_string() const {
       return fmt::format("af_xdp:{}", target);
     case Kind::kPci:
       return fmt::format("pci:{}", target);
+    case Kind::kBench:
+      return fmt::format("bench:{}", target);
     case Kind::kHost:
       return fmt::format("host{}{}", is_each ? kEach : "", is_unsegmented ? kUnsegmented : "");
     case Kind::kUdp:

@@ -12,10 +12,10 @@
 namespace urnic::nic {
 
 /// Where the NIC's frames go. Written `fabric[:NAME[,SLOT][,switched]]`, `host[,each][,unsegmented]`,
-/// `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`, `pci:ADDRESS`
-/// or `loopback`.
+/// `udp[:ADDRESS][,unsegmented]`, `vhost:PATH[,front|back]`, `af_packet:IFACE`, `af_xdp:IFACE`,
+/// `pci:ADDRESS`, `bench:PATH` or `loopback`.
 struct PortSpec {
-  enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kPci, kLoopback, kFabric, kUdp, kHost };
+  enum class Kind : std::uint8_t { kVhost, kAfPacket, kAfXdp, kPci, kLoopback, kFabric, kUdp, kHost, kBench };
   /// Of a vhost-user wire: the front serves the socket, the back connects to it and keeps trying.
   enum class VhostSide : std::uint8_t { kFront, kBack };
 

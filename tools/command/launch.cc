@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "drivers/af_xdp/af_xdp_port.h"
+#include "drivers/bench/bench_link.h"
 #include "drivers/pci/card.h"
 #include "tools/command/console.h"
 #include "tools/command/known_programs.h"
@@ -134,6 +135,9 @@ Result<void, Error> check_port(const verbs_api::NicEnvironment& environment) {
   if (port.kind == nic::PortSpec::Kind::kAfXdp) {
     const auto checked = drivers::check_af_xdp(port.target, environment.device.link_mtu);
     if (!checked) return checked.error();
+  }
+  if (port.kind == nic::PortSpec::Kind::kBench) {
+    if (auto checked = drivers::check_bench_path(port.target); !checked) return checked;
   }
   if (port.kind == nic::PortSpec::Kind::kPci) {
     const auto card = drivers::PciCard::find(port.target, drivers::kPciMemoryBytes);

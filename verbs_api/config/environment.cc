@@ -23,6 +23,9 @@ namespace {
 
 using nic::PortSpec;
 
+/// Two runs over a bench are alike unless the user wants them to differ.
+constexpr std::uint64_t kBenchSeed = 1;
+
 Result<bool, Error> parse_flag(std::string_view text) {
   if (text != "0" && text != "1") return Error{.code = EINVAL, .message = "not 0 or 1"};
   return text == "1";
@@ -143,6 +146,16 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
   device.ipv6 = ipv6.value();
 
   if (const auto identity = read_identity(variables, environment); !identity) return identity.error();
+  if (environment.port.kind == PortSpec::Kind::kBench) {
+    if (progress.value()) {
+      return invalid(variables, "URNIC_PROGRESS", "over the port bench, time goes on in one way only");
+    }
+    device.progress = nic::ProgressMode::kLockStep;
+    // The program answers as soon as its time goes on, if it does: there is nothing to wait for.
+    device.ack_delay = transport::Duration::zero();
+    device.seed = seed.value().value_or(kBenchSeed);
+    environment.granted_clock = std::make_unique<nic::GrantedClock>();
+  }
   return environment;
 }
 
@@ -150,7 +163,8 @@ Result<NicEnvironment, Error> read_device(const Variables& variables) {
 bool is_for_one_nic(const PortSpec& port) {
   using Kind = PortSpec::Kind;
   const bool has_all_addresses = port.kind == Kind::kHost && !port.is_each;
-  return has_all_addresses || port.kind == Kind::kUdp || port.kind == Kind::kPci || port.kind == Kind::kAfXdp;
+  return has_all_addresses || port.kind == Kind::kUdp || port.kind == Kind::kPci ||
+         port.kind == Kind::kAfXdp || port.kind == Kind::kBench;
 }
 
 Error no_such_devices(unsigned count, const PortSpec& port) {

@@ -3,11 +3,13 @@
 // NicEnvironment: what URNIC_* variables say, checked, and what they leave open, filled in.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "nic/adversary/settings.h"
+#include "nic/clock.h"
 #include "nic/config.h"
 #include "nic/host/host_addresses.h"
 #include "nic/host/lease.h"
@@ -42,8 +44,9 @@ struct NicEnvironment {
   bool has_icrc_always = false;                ///< also between NICs that share memory
   bool is_port_chosen = false;                 ///< by the user; else it is the default
   std::vector<unsigned> processors;            ///< of the NIC's threads; empty: those that the process has
-  bool verbose = false;                        ///< say on stderr what happens
-  nic::Lease lease;                            ///< held unless the port needs none
+  std::unique_ptr<nic::GrantedClock> granted_clock;  ///< which the port moves; null: time is real
+  bool verbose = false;                              ///< say on stderr what happens
+  nic::Lease lease;                                  ///< held unless the port needs none
   std::vector<const char*> left_open;  ///< variables of the identity that were not given, and chosen here
 
   /// `faults` and `drawn_faults` together.

@@ -40,7 +40,9 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   auto port = PortSpec::parse(text);
   if (!port) return port.error();
   const bool no_slot_named = text.find(',') == std::string_view::npos;
-  if (port.value().kind != PortSpec::Kind::kVhost) {
+  const bool has_path =
+      port.value().kind == PortSpec::Kind::kVhost || port.value().kind == PortSpec::Kind::kBench;
+  if (!has_path) {
     const bool is_fabric = port.value().kind == PortSpec::Kind::kFabric;
     return PortChoice{.port = port.value(), .any_slot = is_fabric && !port.value().is_slot_named};
   }
@@ -51,7 +53,8 @@ Result<PortChoice, Error> parse_port(std::string_view text) {
   port = code ? Error{.code = code.value(), .message = code.message()}
               : PortSpec::parse(port.value().to_string());
   if (!port) return port.error();
-  return PortChoice{.port = port.value(), .any_slot = no_slot_named};
+  const bool is_wire = port.value().kind == PortSpec::Kind::kVhost;
+  return PortChoice{.port = port.value(), .any_slot = is_wire && no_slot_named};
 }
 
 /// What a NIC has of its own on a fabric; one that shares the host's addresses has none of it.
@@ -240,6 +243,7 @@ Result<void, Error> read_identity(const Variables& variables, NicEnvironment& en
   if (request.any_slot || !environment.is_port_chosen) environment.left_open.push_back("URNIC_PORT");
   std::optional<nic::Lease> lease;
   const bool is_inside_a_run = outer.value() && environment.port.kind != PortSpec::Kind::kLoopback &&
+                               environment.port.kind != PortSpec::Kind::kBench &&
                                environment.port.kind != PortSpec::Kind::kHost;
   if (is_inside_a_run) {
     lease = nic::Lease::adopt(request, *outer.value());

@@ -33,7 +33,7 @@ constexpr std::array kVariables{
                   "What reliable connections are offered, as --recovery.", "go-back-n"},
     VariableEntry{"URNIC_LIKE", "default|connectx5|connectx6|e810|rxe|strict[,identity]",
                   "Which NIC the device is like, as --like.", "default"},
-    VariableEntry{"URNIC_SEED", "N", "Seed of everything that is drawn.", "random"},
+    VariableEntry{"URNIC_SEED", "N", "Seed of everything that is drawn.", "random; 1 over the port bench"},
     VariableEntry{"URNIC_PROGRESS", "hybrid|thread",
                   "Who works: the program's polling too, or the NIC's own thread alone.", "hybrid"},
     VariableEntry{"URNIC_CPUS", "LIST", "Processors of the NIC's threads, such as 0-3,8.",

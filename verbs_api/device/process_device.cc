@@ -46,12 +46,15 @@ Result<std::unique_ptr<ProcessDevice>, Error> ProcessDevice::make(NicEnvironment
     const auto chosen = nic::choose_own_processors(settings.processors);
     if (!chosen) return Error{.code = EINVAL, .message = "URNIC_CPUS: " + chosen.error().message};
   }
-  made->nic_ = std::make_unique<nic::Device>(settings.device, made->clock_,
-                                             [&settings] { return open_port(settings); });
+  const nic::Clock* clock = &made->clock_;
+  if (settings.granted_clock != nullptr) clock = settings.granted_clock.get();
+  made->nic_ =
+      std::make_unique<nic::Device>(settings.device, *clock, [&settings] { return open_port(settings); });
   made->nic_->set_event_handlers({.on_qp = deliver_qp_event,
                                   .on_wq_fatal = deliver_wq_fatal,
                                   .on_srq_limit = deliver_srq_limit,
-                                  .on_cq_overrun = deliver_cq_overrun});
+                                  .on_cq_overrun = deliver_cq_overrun,
+                                  .on_link_lost = [device = made.get()] { return device->lose_link(); }});
   if (settings.explains && !settings.sanitizer) made->accounts_ = std::make_unique<Accounts>();
   if (nic::FailureLog* const failures = made->nic_->failures()) {
     nic::ReportPrinter::Options options{.is_silent = !settings.explains};
@@ -130,6 +133,12 @@ Result<void, Error> ProcessDevice::change_link(bool is_up) {
   auto changed = nic_->set_link(is_up);
   if (nic_->has_link() != had_link) tell_of_link();
   return changed;
+}
+
+/// A thread that ends this object holds the mutex, and waits for the one that runs this, or runs it itself.
+bool ProcessDevice::lose_link() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock && change_link(false);
 }
 
 void ProcessDevice::tell_of_link() const {

@@ -82,6 +82,7 @@ class ProcessDevice {
   bool on_host(const nic::HostInterfaces& host);
   std::string answer(std::string_view request);
   std::string set_link(bool is_up);
+  bool lose_link();
   void tell_of_link() const;
   void show_host() const;
 

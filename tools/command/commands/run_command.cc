@@ -72,6 +72,8 @@ Ports (--port SPEC):
                            igb, igc, ixgbe, i40e, vmxnet3 or virtio, bound to vfio-pci (with an IOMMU for any user that has
                            its group below /dev/vfio and may lock 64 MiB) or to uio_pci_generic (root, and 32 huge pages of
                            2 MiB). Needs --ip; --mtu, where the network carries more than 1500 bytes
+  bench:PATH               an RTL test bench, or another simulator, met at a socket. Both run in one virtual
+                           time, which each grants to the other. BENCH.md, below share/doc/urnic, has more
   loopback                 this program alone
 
 Several devices (--devices N): urnic0, urnic1 and so on, up to 32, each with a port of the fabric, addresses,

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "drivers/af_xdp/af_xdp_port.h"
+#include "drivers/bench/bench_port.h"
 #include "drivers/direct/direct_port.h"
 #include "drivers/fabric/join.h"
 #include "drivers/fault/fault_port.h"
@@ -195,17 +196,23 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, int last
   return with_links_of_fabric(std::move(wire.value()), environment);
 }
 
+const nic::Clock& clock_of(const NicEnvironment& environment) {
+  static const nic::SteadyClock real;  // has no state
+  if (environment.granted_clock != nullptr) return *environment.granted_clock;
+  return real;
+}
+
 Result<PortPointer, Error> with_faults(PortPointer port, const NicEnvironment& environment) {
   const std::string text = environment.all_faults().frames;
   if (text.empty()) return port;
   const auto spec = drivers::FaultSpec::parse(text);
   if (!spec) return spec.error();
-  static const nic::SteadyClock clock;
   drivers::FaultPort::Tell tell;
   if (!environment.faults.frames.empty()) {
     tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); };
   }
-  return PortPointer(std::make_unique<drivers::FaultPort>(std::move(port), spec.value(), clock, tell));
+  return PortPointer(
+      std::make_unique<drivers::FaultPort>(std::move(port), spec.value(), clock_of(environment), tell));
 }
 
 /// Creates a recorder for `file`, or for one with the process's number where another NIC of this run has
@@ -228,7 +235,7 @@ drivers::PcapngWriter::Names names_of_this_process(const NicEnvironment& environ
 }
 
 Result<void, Error> add_recorders(nic::OpenedPort& opened, const NicEnvironment& environment) {
-  static const nic::SteadyClock clock;  // has no state
+  const nic::Clock& clock = clock_of(environment);
   const drivers::RecorderPort::Own own{
       .mac = environment.device.mac, .addresses = environment.host.gids(), .numbers = opened.numbers};
   if (!environment.pcap_file.empty()) {
@@ -250,8 +257,26 @@ Result<void, Error> add_recorders(nic::OpenedPort& opened, const NicEnvironment&
   return success();
 }
 
+/// Of a wire with a test bench, which grants the time.
+Result<nic::OpenedPort, Error> open_bench(const NicEnvironment& environment) {
+  const nic::DeviceConfig& device = environment.device;
+  auto link = drivers::BenchLink::connect(
+      environment.port.target,
+      {.own = {.mac = device.mac,
+               .link_mtu = device.link_mtu,
+               .ipv4 = device.ipv4 ? device.ipv4->address : transport::wire::Ipv4Address{}},
+       .tell = [](const std::string& line) { fmt::print(stderr, "urnic: {}\n", line); }},
+      *environment.granted_clock);
+  if (!link) return link.error();
+  nic::GrantedTime* const time = link.value().get();
+  nic::OpenedPort opened(std::make_unique<drivers::BenchPort>(std::move(link.value())));
+  opened.time = time;
+  return opened;
+}
+
 Result<nic::OpenedPort, Error> open_unwrapped(const NicEnvironment& environment) {
   if (environment.port.kind == nic::PortSpec::Kind::kHost) return join_host(environment);
+  if (environment.port.kind == nic::PortSpec::Kind::kBench) return open_bench(environment);
   std::unique_ptr<nic::LastWordsTable> last_words;
   if (environment.port.kind == nic::PortSpec::Kind::kFabric) last_words = make_last_words();
   auto wire = open_wire(environment, last_words != nullptr ? last_words->file() : -1);
@@ -289,6 +314,7 @@ bool may_open_port_after_fork(const NicEnvironment& environment) {
     case nic::PortSpec::Kind::kHost:
     case nic::PortSpec::Kind::kUdp:
     case nic::PortSpec::Kind::kAfXdp:
+    case nic::PortSpec::Kind::kBench:
     case nic::PortSpec::Kind::kLoopback:
       return true;
     case nic::PortSpec::Kind::kFabric:

@@ -63,16 +63,29 @@ TEST_F(RecorderPortTest, WantsWholeAndSingleFrames) {
   EXPECT_TRUE(port_->reserve_to(kOwnMac).run().empty());
 }
 
-TEST_F(RecorderPortTest, WritesTheTimeOfTheClockOnTheWallClocksScale) {
+TEST_F(RecorderPortTest, WritesWhatPeopleCallTheTimeWhereTimeIsReal) {
+  const nic::SteadyClock clock;
   const auto before = std::chrono::system_clock::now().time_since_epoch();
+  const std::string path = folder_.file("real.pcap");
+  auto port = RecorderPort::create(path, std::make_unique<FakePort>(outside_),
+                                   RecorderPort::Own{.mac = kOwnMac}, clock);
+  send(*port.value(), sent_frame(1));
+  port.value().reset();
+  const auto frames = urnic::test::read_pcap(path).value();
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(frames[0].time_ns),
+              static_cast<double>(std::chrono::nanoseconds(before).count()), 5e9);
+}
+
+TEST_F(RecorderPortTest, WritesTheWallTimeOfItsClock) {
+  const auto before = clock_.wall_time();
   send(*port_, sent_frame(1));
   clock_.advance(1'000'000'007ns);
   send(*port_, sent_frame(2));
   port_.reset();
   const auto frames = urnic::test::read_pcap(path_).value();
   ASSERT_EQ(frames.size(), 2u);
-  EXPECT_NEAR(static_cast<double>(frames[0].time_ns),
-              static_cast<double>(std::chrono::nanoseconds(before).count()), 5e9);
+  EXPECT_EQ(frames[0].time_ns, before.count());
   EXPECT_EQ(frames[1].time_ns - frames[0].time_ns, 1'000'000'007);
 }
 

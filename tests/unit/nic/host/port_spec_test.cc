@@ -120,8 +120,10 @@ TEST(PortSpec, WritesWhatItReads) {
 TEST(PortSpec, NamesTheFormsWhenTheKindIsUnknownOrTheTargetMissing) {
   for (const std::string_view text : {"", "tap:t0", "VHOST:/a", "vhost", "vhost:", "vhost:,back", "af_packet",
                                       "af_packet:", "af_xdp", "af_xdp:"}) {
-    EXPECT_THAT(refusal(text),
-                HasSubstr("vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS or loopback"))
+    EXPECT_THAT(
+        refusal(text),
+        HasSubstr(
+            "vhost:PATH[,front|back], af_packet:IFACE, af_xdp:IFACE, pci:ADDRESS, bench:PATH or loopback"))
         << text;
   }
   EXPECT_THAT(refusal("tap:t0"), HasSubstr("no kind of port called 'tap'"));
