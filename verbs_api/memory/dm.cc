@@ -96,8 +96,13 @@ ibv_mr* register_dm(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t le
   if (const int fault = objects().check_of(*pd->context, dm); fault != 0) return fail(fault);
   const auto bytes = find(dm, offset, length);
   if (!bytes) return fail(EINVAL);
-  Mr* const mr = register_region(
-      *pd, "reg_dm_mr", {.access = parsed.value().access, .length = length, .memory = bytes.value().data()});
+  // Device memory has no pages: an empty region may begin anywhere.
+  const nic::Backing backing = length == 0 ? nic::Backing::kNothing : nic::Backing::kMapped;
+  Mr* const mr = register_region(*pd, "reg_dm_mr",
+                                 {.access = parsed.value().access,
+                                  .length = length,
+                                  .memory = bytes.value().data(),
+                                  .backing = backing});
   if (mr == nullptr) return nullptr;
   mr->addr = nullptr;  // programs reach it through the NIC only
   mr->registration->is_zero_based = true;

@@ -215,6 +215,24 @@ void check_change(const Qp& qp, const ibv_qp_attr& attr, int mask) {
       {.active_mtu = to_ibv_mtu(nic.usual_path_mtu()), .source = nic.gids().at(attr.ah_attr.grh.sgid_index)});
 }
 
+/// Keeps the shared receive queue of a queue pair that ends. Another thread may destroy that queue as soon as
+/// no queue pair uses it.
+class SharedQueueUse {
+ public:
+  explicit SharedQueueUse(const ibv_qp& qp)
+      : queue_(qp.srq != nullptr ? Srq::of(qp.srq).inner.get() : nullptr) {
+    if (queue_ != nullptr) queue_->users.fetch_add(1);
+  }
+  ~SharedQueueUse() {
+    if (queue_ != nullptr) queue_->users.fetch_sub(1);
+  }
+  SharedQueueUse(const SharedQueueUse&) = delete;
+  SharedQueueUse& operator=(const SharedQueueUse&) = delete;
+
+ private:
+  nic::SharedReceiveQueue* queue_;
+};
+
 /// For the sanitizer. Completions of a queue pair that were not polled are gone with it, or with its change
 /// to RESET. The receives of these are free again, and those that a message of XRC had begun to fill.
 void recount_shared(const Qp& qp) {
@@ -468,8 +486,11 @@ int ibv_destroy_qp(ibv_qp* qp) {
     return refuse(explain("destroy_qp", destroyable.error()));
   }
   urnic::verbs_api::forget_posts(own_qp);
-  own_qp.end();
-  urnic::verbs_api::recount_shared(own_qp);
+  {
+    const urnic::verbs_api::SharedQueueUse use(*qp);
+    own_qp.end();
+    urnic::verbs_api::recount_shared(own_qp);
+  }
   owner.async_events().forget(Qp::of(qp).events_fetched);
   urnic::verbs_api::wait_for_acknowledgements(own_qp);
   claim.take_out();

@@ -5,10 +5,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "drivers/pcap/pcapng_writer.h"
+#include "nic/host/random_bits.h"
 #include "tools/conformance/conform/cases/playable.h"
 #include "tools/conformance/conform/connections/mad_packet.h"
 #include "tools/conformance/player/connections/runner.h"
@@ -48,7 +48,7 @@ Campaign::Campaign(Config config, PortWire& wire)
       wire_(wire),
       agent_(config_.agent, kAgent),
       listener_(config_.listener, kListener),
-      next_connection_(std::random_device{}()) {}
+      next_connection_(static_cast<unsigned>(nic::random_bits())) {}
 
 CaseResult Campaign::run(const Case& next) {
   const bool is_connection = next.kind == Case::Kind::kConnection;

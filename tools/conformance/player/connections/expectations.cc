@@ -66,8 +66,9 @@ std::optional<Trouble> compare_always(const Stage& stage, const Statement& state
   const Mad& mad = sent.mad;
   if (!sent.fault.empty()) return Trouble{sent.fault};
   if (auto fault = mad.fault(); !fault.empty()) return Trouble{fault};
-  if (sent.source != stage.gid_of(Host::kOurs))
+  if (sent.source != stage.gid_of(Host::kOurs)) {
     return Trouble{"it does not leave from the address that is ours"};
+  }
   const Word to = statement.get_or<Word>("to", "peer");
   if (sent.destination != stage.gid_of(static_cast<Host>(index_of(host_names(), to)))) {
     return Trouble{fmt::format("it does not go to the {}", to)};

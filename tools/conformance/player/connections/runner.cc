@@ -11,8 +11,9 @@ Settings settings_of(const Script& script) {
   Settings settings;
   for (const Statement& statement : script.statements) {
     if (statement.name == "over") settings.is_ipv6 = statement.subject_as<Word>() == "ipv6";
-    if (statement.name == "link-mtu")
+    if (statement.name == "link-mtu") {
       settings.link_mtu = statement.subject_as<Word>() == "1500" ? 1500 : 4200;
+    }
   }
   return settings;
 }
