@@ -220,9 +220,12 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
   const Context& owner = Context::of(cq->context);
   if (cqe < 0) return refuse(explain("resize_cq", urnic::nic::invalid("cqe is not negative")));
   try {
-    const std::lock_guard once(resized.resizing);
+    std::unique_lock once(resized.resizing);
     const auto done = owner.nic().resize_cq(*resized.inner, static_cast<std::uint32_t>(cqe));
-    if (!done) return refuse(explain("resize_cq", done.error()));
+    if (!done) {
+      once.unlock();  // explain() takes a lock under which others take this one
+      return refuse(explain("resize_cq", done.error()));
+    }
     cq->cqe = static_cast<int>(resized.inner->capacity());
     if (resized.ledger != nullptr) resized.ledger->resized(static_cast<std::uint32_t>(cqe));
     if (resized.account != nullptr) resized.account->resized(static_cast<std::uint32_t>(cqe));
