@@ -124,6 +124,7 @@ constexpr Habit kHabitsOfRxe[] = {
     {"rc/nak/sequence_of_future", "cqe id=1 status=SUCCESS", kRxe, kFutureAnswers},
     {"rc/ack/reserved_syndrome", "cqe id=1 status=SUCCESS", kRxe, kNoStatus},
     {"rc/read/answered_by_atomic_acknowledge", "status is SUCCESS", kRxe, kNoStatus},
+    {"rc/read/empty_answered_by_atomic_acknowledge", "status is SUCCESS", kRxe, kNoStatus},
     {"rc/read/nak_inside", "status is SUCCESS", kRxe, kNoStatus},
     {"rc/atomic/answered_by_read_response", "no completion of a send came", kRxe,
      "Linux before 6.2, rxe_comp.c, check_ack(): the status is IBV_WC_FATAL_ERR, which no script knows"},
