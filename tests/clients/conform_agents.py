@@ -9,8 +9,6 @@ import harness
 from harness import ClientTest, wait_until
 from test_udp import loopback_nics
 
-C_SOURCE = harness.PROJECT / "tools/conformance/conform/agent/agent.c"
-LISTENER_SOURCE = C_SOURCE.with_name("listener.c")
 TOKEN = "a-token"
 VERSION = 2
 GREETING = f"urnic-conform {VERSION} {TOKEN}"
@@ -111,13 +109,25 @@ class Client:
 
 
 class AgentTest(ClientTest):
-    def agent(self, *options):
+    def source(self, name, language):
+        """A file with what people copy to the machine of the peer."""
+        words = [harness.STAGE.urnic, "conform", f"--agent-source={language}"]
+        process = self.start_plain("source", words)
+        self.expect_end(process)
+        file = pathlib.Path(self.runtime) / name
+        file.write_text(process.output())
+        return file
+
+    def compiled(self, name, language, *options):
         """The words that start it, after the compiler has had these options."""
         self.require("cc")
-        program = pathlib.Path(self.runtime) / "agent"
-        made = self.start_plain("cc", ["cc", *options, "-o", program, C_SOURCE, "-libverbs"])
-        self.expect_end(made, 60)
+        source = self.source(f"{name}.c", language)
+        program = source.with_suffix("")
+        self.expect_end(self.start_plain("cc", ["cc", "-o", program, source, *options]), 60)
         return [program]
+
+    def agent(self, *options):
+        return self.compiled("agent", "c", *options, "-libverbs")
 
     def start_agent(self, *options, nic=(), environment=None, place=0, command=None):
         """An agent on a NIC of its own; then self.client() is one of its clients."""
@@ -134,13 +144,7 @@ class AgentTest(ClientTest):
         return agent
 
     def listener(self, *options):
-        """The words that start it, after the compiler has had these options."""
-        self.require("cc")
-        program = pathlib.Path(self.runtime) / "listener"
-        libraries = ["-lrdmacm", "-libverbs"]
-        made = self.start_plain("cc", ["cc", *options, "-o", program, LISTENER_SOURCE, *libraries])
-        self.expect_end(made, 60)
-        return [program]
+        return self.compiled("listener", "listener", *options, "-lrdmacm", "-libverbs")
 
     def client(self, greeting=GREETING):
         client = Client(self.address, self.port)

@@ -8,10 +8,9 @@ import subprocess
 import time
 
 import harness
-from conform_agents import C_SOURCE, GREETING, TOKEN, VERSION, AgentTest, mutated
+from conform_agents import GREETING, TOKEN, VERSION, AgentTest, mutated
 from python_package import PYTHON
 
-PYTHON_SOURCE = C_SOURCE.with_suffix(".py")
 
 # Lines as a tester says them. Mutations of them are said, too.
 VALID = [
@@ -319,7 +318,7 @@ class PythonAgent(Agent):
         found = subprocess.run([PYTHON, "-c", "import pyverbs.device"], stderr=subprocess.DEVNULL)
         if found.returncode != 0:
             self.skipTest(f"Debian's Python has no pyverbs (tools/install-packages {self.PACKAGES})")
-        return [PYTHON, "-X", "dev", PYTHON_SOURCE]
+        return [PYTHON, "-X", "dev", self.source("agent.py", "python")]
 
     def test_both_agents_answer_the_same(self):
         """The lines are the same ones each time: others might begin a race with a timer of the NIC."""

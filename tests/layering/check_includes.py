@@ -250,6 +250,7 @@ CHECKED_FOLDERS = ("transport", "nic", "drivers", "verbs_api", "tools")
 NOT_OF_THE_PRODUCT = (
     "tools/teaching/lab",
     "tools/conformance/conform/agent/agent.c",
+    "tools/conformance/conform/agent/line_server.h",
     "tools/conformance/conform/agent/listener.c",
 )
 

@@ -1,6 +1,7 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
 // The sources agent/agent.c, agent/agent.py and agent/listener.c, inside of the program.
+// Those in C have agent/line_server.h inside.
 #pragma once
 
 #include <string_view>

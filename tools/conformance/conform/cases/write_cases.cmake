@@ -18,9 +18,11 @@ foreach(script IN LISTS scripts)
   string(APPEND text "{\"${name}\", R\"=====(${content})=====\", Case::Kind::${kind}},\n")
 endforeach()
 string(APPEND text "};\n}\nstd::span<const Case> all_cases() { return kCases; }\n")
-# As what agent_source.h calls it.
+# As what agent_source.h calls it, in one piece: people copy one file to the peer.
 function(append_agent name file)
   file(READ ${AGENTS}/${file} agent)
+  file(READ ${AGENTS}/line_server.h line_server)
+  string(REPLACE "#include \"line_server.h\"\n" "${line_server}" agent "${agent}")
   # Compilers take no longer literals than 64 KiB.
   string(LENGTH "${agent}" length)
   string(APPEND text "std::string_view ${name}() { return ")
