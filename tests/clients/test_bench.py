@@ -44,33 +44,54 @@ class BenchTest(ClientTest):
 class Relayed(BenchTest):
     """Two NICs whose wires a relay joins."""
 
-    def run_programs(self, name, *options):
-        """Two of the programs; the frames that either NIC sent, with the times at which they arrive, and the
-        recordings of both."""
+    def accept_into(self, relay, listener):
+        try:
+            relay.accept(listener)
+        except TimeoutError:
+            self.fail_with("a NIC does not connect")
+
+    def run_pair(self, name, commands, meets_at=None):
+        """Runs both, each on a NIC, until they have ended well. Returns the frames that either NIC sent, with
+        the times at which they arrive, the recordings of both, and what the programs say. Programs that open
+        their NIC only after they have met at a TCP port connect in any order."""
         listener = self.listen()
-        files = [os.path.join(self.runtime, f"{name}{end}") for end in (0, 1)]
         captures = [os.path.join(self.runtime, f"{name}{end}.pcap") for end in (0, 1)]
         listener.settimeout(harness.START_TIMEOUT)
         relay, processes = lock_step.Relay(LATENCY_PS), []
         self.addCleanup(relay.close)
         for end in (0, 1):
-            program = [harness.STAGE.program("lock_step"), "--own", files[end], "--peer", files[1 - end]]
             nic = [*self.nic(end + 1), "--pcap", captures[end]]
-            processes.append(self.start(f"{name}{end}", [*program, "--starts", str(end), *options], nic))
-            try:
-                relay.accept(listener)
-            except TimeoutError:
-                self.fail_with("a NIC does not connect")
+            processes.append(self.start(f"{name}{end}", commands[end], nic))
+            if meets_at is None:
+                self.accept_into(relay, listener)
+            elif end == 0:
+                self.wait_for_listener(processes[0], meets_at)
+        if meets_at is not None:
+            for _ in commands:
+                self.accept_into(relay, listener)
         thread = threading.Thread(target=relay.run, daemon=True)
         thread.start()
         for process in processes:
-            self.expect_end(process)
-            self.assertIn("done", process.output())
+            self.expect_end(process, 60)
         thread.join(10)
         relay.close()
         listener.close()
         os.unlink(self.socket)
-        return relay.frames, [pathlib.Path(capture).read_bytes() for capture in captures]
+        recordings = [pathlib.Path(capture).read_bytes() for capture in captures]
+        return relay.frames, recordings, [process.output() for process in processes]
+
+    def run_programs(self, name, *options):
+        """Two of our programs; their frames and recordings."""
+        files = [os.path.join(self.runtime, f"{name}{end}") for end in (0, 1)]
+        program = harness.STAGE.program("lock_step")
+        commands = [
+            [program, "--own", files[end], "--peer", files[1 - end], "--starts", str(end), *options]
+            for end in (0, 1)
+        ]
+        frames, recordings, outputs = self.run_pair(name, commands)
+        for output in outputs:
+            self.assertIn("done", output)
+        return frames, recordings
 
     def check_two_runs(self, *options):
         frames, captures = self.run_programs("first", *options)
@@ -96,6 +117,17 @@ class Relayed(BenchTest):
         last = max(time for end in frames for time, _ in end)
         self.assertGreater(last, 20 * 3 * 2 * LATENCY_PS)
         self.assertLess(last, 20 * 4 * 2 * LATENCY_PS)
+
+    def test_programs_that_wait_in_other_ways(self):
+        """For events of rdma_cm, for each other over TCP, and for bytes in their own memory."""
+        self.require("rping", "ib_write_lat")
+        port = str(harness.free_port())
+        rping = ["rping", "-a", "10.77.0.1", "-C", "20", "-V", "-p", "7174"]
+        frames, _, _ = self.run_pair("rping", [[*rping, "-s"], [*rping, "-c"]])
+        self.assertGreater(min(len(sent) for sent in frames), 20)
+        write = ["ib_write_lat", "-d", "urnic0", "-x", "1", "-F", "-m", "1024", "-n", "200", "-p", port]
+        _, _, outputs = self.run_pair("write", [write, [*write, "localhost"]], meets_at=int(port))
+        self.assertRegex(outputs[1], r"(?m)^ *2 +200 ")
 
 
 class Peers(BenchTest):
@@ -149,5 +181,6 @@ class Peers(BenchTest):
         peer.close()
         self.expect_end(process, code=1)
         self.assertIn("a work request failed: transport retry counter exceeded", process.output())
+        self.assertIn("event: port error", process.output())
         line = f"urnic: bench {self.socket}: it has closed the connection; the link is down from now on"
         self.assertEqual(process.output().count(line), 1)

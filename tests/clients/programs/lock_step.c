@@ -10,6 +10,7 @@
  * memory is at the same address in each run, because addresses are part of packets. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -61,6 +62,17 @@ static void meet(const char* step, const char* text, char* answer, size_t room, 
   fclose(file);
 }
 
+/* Prints the asynchronous events that have come. */
+static void tell_events(void) {
+  struct ibv_async_event event;
+  const int fd = objects.context->async_fd;
+  if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) broken("cannot read events");
+  while (ibv_get_async_event(objects.context, &event) == 0) {
+    printf("event: %s\n", ibv_event_type_str(event.event_type));
+    ibv_ack_async_event(&event);
+  }
+}
+
 static void wait_for(int completions) {
   struct ibv_wc wc;
   while (completions > 0) {
@@ -72,7 +84,10 @@ static void wait_for(int completions) {
     }
     if (polled < 0) broken("cannot poll");
     if (polled == 0) continue;
-    if (wc.status != IBV_WC_SUCCESS) broken("a work request failed: %s", ibv_wc_status_str(wc.status));
+    if (wc.status != IBV_WC_SUCCESS) {
+      tell_events();
+      broken("a work request failed: %s", ibv_wc_status_str(wc.status));
+    }
     completions--;
   }
 }
