@@ -212,19 +212,28 @@ static inline int bench_open(struct bench_peer* peer, const char* path, const st
   return bench_begin(peer, socket, own);
 }
 
-/* The bench is at `time_ps` now, which is not before its last time. Waits until urnic has granted that. */
-static inline int bench_advance(struct bench_peer* peer, uint64_t time_ps) {
-  while (peer->granted_ps <= time_ps) {
+/* The bench is at `time_ps` now, which is not before its last time. Waits until urnic has granted that, so
+ * many milliseconds of real time; -1 ms: for as long as it takes. 1: urnic has not, and the bench stays where
+ * it was. */
+static inline int bench_advance_within(struct bench_peer* peer, uint64_t time_ps, int patience_ms) {
+  for (int has_waited = 0; peer->granted_ps <= time_ps;) {
     const int read = bench_read(peer);
     if (read < 0) return -1;
     if (read > 0) continue;
     if (bench_grant(peer) != 0) return -1;
-    bench_wait(peer, POLLIN, -1);
+    if (has_waited) return 1;
+    has_waited = patience_ms >= 0;
+    bench_wait(peer, POLLIN, patience_ms);
   }
   peer->now_ps = time_ps;
   /* Not for each cycle, but early enough that urnic need not wait. */
   if (time_ps + peer->latency_ps < peer->told_ps + peer->latency_ps / 4) return 0;
   return bench_grant(peer);
+}
+
+/* The same, without an end to its patience. */
+static inline int bench_advance(struct bench_peer* peer, uint64_t time_ps) {
+  return bench_advance_within(peer, time_ps, -1);
 }
 
 /* For a bench in which nothing happens, until a frame arrives: goes where urnic is, or where a frame arrives

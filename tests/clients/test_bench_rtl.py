@@ -2,80 +2,15 @@
 """Unmodified programs against a responder in SystemVerilog, at the other end of a port for test benches."""
 import json
 import os
-import queue
 import subprocess
-import threading
 
 import harness
 from harness import ClientTest
 from perftest_end import PerftestEnd
+from rtl_bench import ADDRESS, ADDRESS_OF_BENCH, OWN_QP, RKEY, Bench
 
-RTL = harness.PROJECT / "tests/rtl"
-OWN_QP, RKEY, ADDRESS = 0x11, 0x1234, 0x10000
-ADDRESS_OF_BENCH = "10.77.0.2"
 PATH_MTU = 1024
 MESSAGES = 1000
-
-
-def build_bench():
-    """The bench, made once for each build of urnic, and where its sources have changed."""
-    folder = harness.STAGE.build / "rtl"
-    words = [
-        "verilator",
-        "--cc",
-        "--exe",
-        "--build",
-        "-O3",
-        "-Wno-fatal",
-        "-j",
-        "2",
-        "--Mdir",
-        folder,
-        "-o",
-        "bench",
-    ]
-    words += ["-CFLAGS", f"-std=c++20 -O2 -I{harness.PROJECT}", "--top-module", "roce_responder"]
-    words += [RTL / "roce_responder.sv", RTL / "main.cc"]
-    made = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        raise AssertionError(f"the bench cannot be made:\n{made.stdout}{made.stderr}")
-    return folder / "bench"
-
-
-class Bench:
-    """The bench as a process, which is told of connections."""
-
-    def __init__(self, test):
-        self.socket = os.path.join(test.runtime, "bench.sock")
-        self._process = subprocess.Popen(
-            [build_bench(), self.socket], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        test.addCleanup(self._end)
-        self._lines = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-        self.expect("listens")
-        os.chmod(self.socket, 0o777)  # the programs may be another user's
-
-    def _read(self):
-        for line in self._process.stdout:
-            self._lines.put(line.strip())
-
-    def _end(self):
-        self._process.kill()
-        self._process.wait()
-
-    def expect(self, words):
-        """The next line, which has these words."""
-        line = self._lines.get(timeout=harness.START_TIMEOUT)
-        if words not in line:
-            raise AssertionError(f"the bench says '{line}' instead of '{words}'")
-        return line
-
-    def connect(self, peer_qp, psn):
-        words = (OWN_QP, peer_qp, psn, RKEY, ADDRESS, PATH_MTU)
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
-        self._process.stdin.flush()
-        self.expect("connected")
 
 
 class Perftest(ClientTest):
@@ -83,8 +18,11 @@ class Perftest(ClientTest):
         super().setUp()
         self.require("ib_write_bw", "ib_read_bw", "ib_read_lat", "verilator")
         self.bench = Bench(self)
-        self.server = PerftestEnd(OWN_QP, RKEY, ADDRESS, ADDRESS_OF_BENCH, self.bench.connect)
+        self.server = PerftestEnd(OWN_QP, RKEY, ADDRESS, ADDRESS_OF_BENCH, self.connect)
         self.addCleanup(self.server.close)
+
+    def connect(self, peer_qp, psn):
+        self.bench.connect(peer_qp, psn, PATH_MTU)
 
     def run_client(self, program, *options, nic=()):
         capture = os.path.join(self.runtime, "capture.pcap")
@@ -92,8 +30,7 @@ class Perftest(ClientTest):
         own = ["--port", f"bench:{self.bench.socket}", "--pcap", capture, *nic]
         client = self.start("client", [*map(str, words), "127.0.0.1"], own)
         self.expect_end(client)
-        self.bench.expect("the link ends: urnic has closed the connection")
-        self.counts = self.bench.expect("frames were dropped")
+        self.dropped, self.refused = self.bench.expect_end_of_link()
         return capture
 
     def judge(self, capture):
@@ -107,7 +44,7 @@ class Perftest(ClientTest):
         self.assertEqual(report["verdict"], "clean", text)
         self.assertGreaterEqual(report["roce_v2"], MESSAGES * packets)
         self.assertEqual(report["icrc_right"], report["roce_v2"])
-        self.assertRegex(self.counts, r"\b0 requests refused", text)
+        self.assertEqual(self.refused, 0, text)
 
     def test_writes_in_one_packet(self):
         self.check_clean("ib_write_bw", 512, packets=1)
@@ -125,7 +62,6 @@ class Perftest(ClientTest):
         """The responder finds gaps and wrong ICRCs, and the NIC repeats until all is done."""
         faults = ["--fault", "loss=0.01,corrupt=0.01,seed=3,direction=tx"]
         report, text = self.judge(self.run_client("ib_write_bw", "-n", 300, "-s", 3000, nic=faults))
-        dropped, refused = (int(part.split()[0]) for part in self.counts.split(", "))
-        self.assertGreater(dropped, 3)
-        self.assertGreater(refused, 3)
+        self.assertGreater(self.dropped, 3)
+        self.assertGreater(self.refused, 3)
         self.assertEqual(report["violations"], 0, text)

@@ -192,7 +192,8 @@ ALLOWED = {
     },
     f"{CONFORM}/agent": {f"{CONFORM}/agent", "drivers/descriptor.h", "transport"},
     f"{CONFORM}/wire": {
-        *(f"{CONFORM}/wire", "tools/conformance/check/packets", "drivers/udp", "nic", "transport"),
+        *(f"{CONFORM}/wire", "tools/conformance/check/packets", "nic", "transport"),
+        *("drivers/af_xdp", "drivers/bench", "drivers/interface", "drivers/udp"),
     },
     f"{CONFORM}/stage": {
         *(f"{CONFORM}/stage", f"{CONFORM}/agent", f"{CONFORM}/wire", "tools/conformance/player"),

@@ -11,7 +11,7 @@
 /* Places in a frame have 16 bits and literals 32: sums are as wide as the wider one, which is what is meant. */
 /* verilator lint_off WIDTH */
 module roce_responder #(
-    parameter int MEMORY_BYTES = 65536,
+    parameter int MEMORY_BYTES = 262144,
     parameter int FRAME_BYTES = 4300
 ) (
     input logic clock,
@@ -24,6 +24,7 @@ module roce_responder #(
     input logic [23:0] first_psn,
     input logic [31:0] rkey,
     input logic [63:0] address,    // by which the peer names the memory's first byte
+    input logic [31:0] bytes,      // of memory that it may reach
     input logic [12:0] path_mtu,
 
     // Frames from the destination MAC on; the last byte has `in_last`.
@@ -36,6 +37,8 @@ module roce_responder #(
     output logic       out_last,
 
     output logic        is_idle,
+    output logic        is_connected,  // until a request is refused
+    output logic [23:0] expected_psn,
     output logic [31:0] dropped,   // frames that were not for the connection, or damaged
     output logic [31:0] refused    // requests that were answered by a NAK
 );
@@ -47,7 +50,7 @@ module roce_responder #(
   localparam logic [7:0] WRITE_FIRST = 8'h06, WRITE_MIDDLE = 8'h07, WRITE_LAST = 8'h08, WRITE_ONLY = 8'h0a;
   localparam logic [7:0] READ_REQUEST = 8'h0c;
   localparam logic [7:0] READ_FIRST = 8'h0d, READ_MIDDLE = 8'h0e, READ_LAST = 8'h0f, READ_ONLY = 8'h10;
-  localparam logic [7:0] ACKNOWLEDGE = 8'h11;
+  localparam logic [7:0] ACKNOWLEDGE = 8'h11, ATOMIC_ACKNOWLEDGE = 8'h12;
 
   // Syndromes of an AETH.
   localparam logic [7:0] ACK = 8'h1f;  // without a count of credits
@@ -56,14 +59,14 @@ module roce_responder #(
   typedef enum logic [2:0] {RECEIVE, CHECK, STORE, ANSWER, NEXT} state_t;
   state_t state;
 
-  logic [7:0] memory[MEMORY_BYTES];
+  localparam int PLACE_BITS = $clog2(MEMORY_BYTES);
+  logic [7:0] memory[MEMORY_BYTES] /* verilator public_flat_rw */;
   logic [7:0] frame[FRAME_BYTES];
   logic [15:0] at;            // byte of the frame that comes or goes
   logic [31:0] crc;
 
   // The connection.
-  logic        is_connected;
-  logic [23:0] expected_psn, msn;
+  logic [23:0] msn;
   logic        has_sent_sequence_nak;
   logic        is_writing;    // inside a message of several packets
   logic [63:0] write_address;
@@ -118,6 +121,8 @@ module roce_responder #(
   wire is_write = opcode == WRITE_FIRST || opcode == WRITE_MIDDLE || opcode == WRITE_LAST ||
                   opcode == WRITE_ONLY;
   wire is_read = opcode == READ_REQUEST;
+  // Answers are for requesters (fact 25).
+  wire is_answer = opcode >= READ_FIRST && opcode <= ATOMIC_ACKNOWLEDGE;
   wire continues = opcode == WRITE_MIDDLE || opcode == WRITE_LAST;
   wire is_end = opcode == WRITE_LAST || opcode == WRITE_ONLY;
   wire [31:0] left = has_reth ? reth_length : write_left;
@@ -132,7 +137,7 @@ module roce_responder #(
   wire is_valid = (is_write || is_read) && continues == is_writing && has_right_length;
   wire [63:0] offset = target - address;
   wire is_allowed = !has_reth || reth_length == 0 ||
-                    (reth_rkey == rkey && offset < MEMORY_BYTES && {32'b0, reth_length} <= MEMORY_BYTES - offset);
+                    (reth_rkey == rkey && offset < {32'b0, bytes} && {32'b0, reth_length} <= {32'b0, bytes} - offset);
 
   // --- The answer ---
 
@@ -199,7 +204,7 @@ module roce_responder #(
       answer_has_aeth && at == EXTENDED + 2: out_data = msn[15:8];
       answer_has_aeth && at == EXTENDED + 3: out_data = msn[7:0];
       at >= answer_data_at && at < answer_data_at + answer_payload:
-        out_data = memory[16'(read_offset + 64'(at - answer_data_at))];
+        out_data = memory[PLACE_BITS'(read_offset + 64'(at - answer_data_at))];
       at >= answer_crc_at: out_data = final_crc[8*crc_byte+:8];
       default: out_data = 8'h00;
     endcase
@@ -280,7 +285,7 @@ module roce_responder #(
         end
 
         CHECK:
-        if (!is_whole || !is_for_us || !has_right_crc) begin
+        if (!is_whole || !is_for_us || !has_right_crc || is_answer) begin
           dropped <= dropped + 1;
           begin_frame();
         end else if (is_repeated) begin
@@ -318,7 +323,7 @@ module roce_responder #(
 
         STORE:
         if (stored != payload_bytes) begin
-          memory[16'(read_offset + 64'(stored))] <= frame[payload_at+stored];
+          memory[PLACE_BITS'(read_offset + 64'(stored))] <= frame[payload_at+stored];
           stored <= stored + 1;
         end else if (wants_ack) acknowledge(ACK, psn);
         else begin_frame();

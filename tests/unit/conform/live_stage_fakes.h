@@ -84,6 +84,8 @@ class FakeAgent final : public Agent {
 class FakeWire final : public Wire {
  public:
   Time now() override { return now_; }
+  bool is_in_lock_step() const override { return in_lock_step; }
+  void wait_in_real_time(Duration duration) override { waited += duration; }
   bool send(std::span<const std::byte> ib) override {
     sent.push_back(scripts::decode(ib).packet);
     return true;
@@ -117,6 +119,8 @@ class FakeWire final : public Wire {
 
   void sleep(Duration duration) { now_ += duration; }
 
+  bool in_lock_step = false;
+  Duration waited{0};  ///< of real time
   std::vector<scripts::PacketFields> sent;
   std::size_t flushed = 0;  ///< of those
   std::deque<Arrival> coming;

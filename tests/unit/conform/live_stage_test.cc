@@ -251,5 +251,46 @@ TEST_F(LiveStageTest, IsNotThereWithAPathThatIsTooNarrow) {
   EXPECT_THAT(stage.error().message, HasSubstr("1024 bytes"));
 }
 
+// --- A wire that grants the time ---
+
+TEST_F(LiveStageTest, LetsTimePassWhileItWaitsForACompletion) {
+  wire.in_lock_step = true;
+  agent.sleep = [](Duration duration) { EXPECT_EQ(duration, 0ms) << "no time passes meanwhile"; };
+  agent.replies["poll 0 send 0"] = {"ok", "ok", "ok id=1 status=0 vendor=0 opcode=0 length=1"};
+  wire.let_come(1ms, "SEND_ONLY", 200);
+  const Time begin = wire.now();
+  EXPECT_THAT(verdict("post send id=1 length=4\n> SEND_ONLY psn=200\n< ACK psn=200\ncqe id=1"),
+              HasSubstr("passed"));
+  EXPECT_GT(wire.now() - begin, 2ms);
+}
+
+TEST_F(LiveStageTest, EndsItsWaitForACompletionThere) {
+  wire.in_lock_step = true;
+  agent.sleep = [](Duration) {};
+  EXPECT_THAT(verdict("post send id=1 length=4\ncqe id=1"), HasSubstr("no completion of a send came"));
+}
+
+TEST_F(LiveStageTest, WaitsInRealTimeForTheFilesOfCounters) {
+  wire.in_lock_step = true;
+  agent.replies["counters"] = {"ok lifespan=30", "ok duplicate_request=1", "ok duplicate_request=3"};
+  EXPECT_EQ(verdict("counter duplicate_request=2"), "passed");
+  EXPECT_GE(wire.waited, 60ms);
+}
+
+// --- Atomics ---
+
+TEST_F(LiveStageTest, AsksNoAtomicsOfANicThatHasNone) {
+  const auto opened = [](int atomics) {
+    return "ok device=fake0 gid-index=1 mtu=5 reads=16 atomics=" + std::to_string(atomics) +
+           " gid=00000000000000000000ffff0a000002";
+  };
+  agent.replies["open - 1 -"] = {opened(0), opened(1)};
+  constexpr const char* kAtomic = "< FETCH_ADD psn=100 to=shared+64 swap=3\nsilence";
+  EXPECT_EQ(verdict(kAtomic), "the peer's NIC has no atomics");
+  EXPECT_TRUE(wire.sent.empty());
+  EXPECT_EQ(verdict(kAtomic), "passed");
+  EXPECT_EQ(wire.sent.size(), 1u);
+}
+
 }  // namespace
 }  // namespace urnic::conform

@@ -84,9 +84,9 @@ ROWS = (
     ("conform nonsense", USAGE, ("conform: 'nonsense' is no IP address",)),
     ("conform --filter nothing 192.0.2.2", USAGE, ("no case has such a name", "'urnic conform --list'")),
     (
-        "conform --port fabric 192.0.2.2",
+        "conform --port fabric --token secret 192.0.2.2",
         USAGE,
-        ("conform: --port fabric: only udp and udp:ADDRESS can play cases",),
+        ("conform: --port fabric: only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play",),
     ),
     ("conform 192.0.2.2", USAGE, ("what does the agent want to hear? Set CONFORM_TOKEN, or --token",)),
     ("view", USAGE, ("view: which file? Write: urnic view FILE", "urnic run --pcap FILE -- PROGRAM")),

@@ -22,6 +22,7 @@
 #include "tools/conformance/conform/html/html_report.h"
 #include "tools/conformance/conform/results/report.h"
 #include "tools/conformance/conform/results/result_log.h"
+#include "tools/conformance/conform/wire/open_wire.h"
 
 namespace urnic::tools {
 namespace {
@@ -108,8 +109,19 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
   command->footer(kConformFooter);
   command->add_option("peer", peer_, "The IP address of the NIC under test, where its agent listens, too")
       ->type_name("PEER");
-  command->add_option("--port", port_, "From where to send: udp, or udp:ADDRESS of this host")
+  command
+      ->add_option(
+          "--port", port_,
+          "From where to send: udp, or udp:ADDRESS of this host; af_xdp:INTERFACE, all of an interface; "
+          "or bench:PATH, a test bench with the NIC under test")
       ->type_name("PORT");
+  command->add_option("--ip", own_ip_, "The tester's own address on an interface, or a bench (10.77.0.1)")
+      ->type_name("ADDRESS");
+  command->add_option("--mtu", mtu_, "The largest IP packet there, in bytes (the interface's; 4200)")
+      ->type_name("N")
+      ->check(CLI::Range(576u, 9216u));
+  command->add_option("--agent", agent_, "Where agent and listener are, if not at PEER")
+      ->type_name("ADDRESS");
   command->add_option("--token", token_, "What the agent wants to hear; without it, $CONFORM_TOKEN")
       ->type_name("TOKEN");
   command->add_option("--agent-port", agent_port_, fmt::format("The agent's TCP port ({})", agent_port_))
@@ -179,15 +191,9 @@ int ConformCommand::run() const {
                            : fmt::format("conform: '{}' is no IP address", peer_));
     return kExitUsage;
   }
-  const auto port = nic::PortSpec::parse(port_);
-  if (!port || port.value().kind != nic::PortSpec::Kind::kUdp) {
-    complain(fmt::format("conform: --port {}: {}", port_,
-                         port ? "only udp and udp:ADDRESS can play cases" : port.error().message));
-    return kExitUsage;
-  }
-  const auto own = port.value().target.empty() ? std::optional(Gid{}) : read_address(port.value().target);
-  if (!own) {
-    complain(fmt::format("conform: --port {}: that is no IP address", port_));
+  const auto agent = agent_.empty() ? peer : read_address(agent_);
+  if (!agent) {
+    complain(fmt::format("conform: --agent {}: that is no IP address", agent_));
     return kExitUsage;
   }
   const std::string token = token_or_variable(token_);
@@ -195,11 +201,8 @@ int ConformCommand::run() const {
     complain("conform: what does the agent want to hear? Set CONFORM_TOKEN, or --token");
     return kExitUsage;
   }
-  const auto wire = conform::PortWire::open_udp(*own, *peer);
-  if (!wire) {
-    complain("conform: " + wire.error().message);
-    return kExitUsage;
-  }
+  const auto wire = open_wire(*peer);
+  if (wire == nullptr) return kExitUsage;
   std::unique_ptr<conform::ResultLog> log;
   if (!resume_.empty()) {
     auto opened = conform::ResultLog::open(resume_, peer_, cases);
@@ -215,15 +218,15 @@ int ConformCommand::run() const {
   if (captures.empty() && !html_.empty()) captures = folder.emplace("urnic-conform").path();
   std::error_code code;
   if (!captures.empty()) std::filesystem::create_directories(captures, code);
-  conform::Campaign campaign({.agent = {*peer, static_cast<std::uint16_t>(agent_port_), token},
-                              .listener = {*peer, static_cast<std::uint16_t>(listener_port_), token},
+  conform::Campaign campaign({.agent = {*agent, static_cast<std::uint16_t>(agent_port_), token},
+                              .listener = {*agent, static_cast<std::uint16_t>(listener_port_), token},
                               .address = *peer,
                               .peer = {.device = device_,
                                        .port = device_port_,
                                        .gid_index = gid_,
                                        .settle = std::chrono::milliseconds(settle_ms_)},
                               .captures = captures},
-                             *wire.value());
+                             *wire);
   std::vector<CaseResult> results;
   for (const Case& next : cases) {
     const CaseResult* const earlier = log == nullptr ? nullptr : log->find(next.name);
@@ -237,6 +240,25 @@ int ConformCommand::run() const {
     std::fflush(stdout);
   }
   return report(results, folder.has_value());
+}
+
+std::unique_ptr<conform::PortWire> ConformCommand::open_wire(const Gid& peer) const {
+  const auto fail = [](const std::string& why) {
+    complain("conform: " + why);
+    return nullptr;
+  };
+  const auto port = nic::PortSpec::parse(port_);
+  if (!port) return fail(fmt::format("--port {}: {}", port_, port.error().message));
+  const bool is_udp = port.value().kind == nic::PortSpec::Kind::kUdp;
+  if (is_udp && !own_ip_.empty())
+    return fail("--port udp has an address of this host: say --port udp:ADDRESS");
+  const std::string& text = is_udp ? port.value().target : own_ip_;
+  const auto own = text.empty() ? std::optional(Gid{}) : read_address(text);
+  if (!own) return fail(fmt::format("the tester's address '{}' is no IP address", text));
+  auto wire = conform::open_wire(
+      {.port = port.value(), .own = *own, .peer = peer, .link_mtu = static_cast<std::uint16_t>(mtu_)});
+  if (!wire) return fail(wire.error().message);
+  return std::move(wire.value());
 }
 
 int ConformCommand::report(std::vector<CaseResult>& results, bool are_captures_temporary) const {

@@ -21,6 +21,7 @@ namespace {
 /// Each case has another queue pair, so that what comes late is no part of the next.
 constexpr std::uint32_t kFirstQp = 0x4000;
 constexpr std::uint32_t kQps = 0x1000;
+constexpr const char* kNoBench = "the bench has gone, or grants no time";
 
 CaseResult unknown(const Case& next, std::string reason) {
   CaseResult result;
@@ -55,9 +56,11 @@ CaseResult Campaign::run(const Case& next) {
   const auto script = is_connection ? scripts::connections::parse_connection_script(next.text)
                                     : scripts::parse_script(next.text);
   if (!script) return unknown(next, "this script cannot be read: " + script.error().message);
+  if (wire_.is_lost()) return unknown(next, kNoBench);
   const transport::Time begin = wire_.now();
   CaseResult result = is_connection ? play_connection(next, script.value()) : play(next, script.value());
   result.took = wire_.now() - begin;
+  if (wire_.is_lost()) return unknown(next, kNoBench);
   if (result.verdict == Verdict::kFail || result.verdict == Verdict::kHabit) keep_capture(result);
   return result;
 }
@@ -90,6 +93,7 @@ CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
 }
 
 CaseResult Campaign::play_connection(const Case& next, const scripts::Script& script) {
+  if (wire_.is_in_lock_step()) return unknown(next, "with a bench, no cases about connections are played");
   if (connections::needs_listener(script) || listener_.was_there()) {
     if (const auto error = listener_.find()) return unknown(next, error->message);
   }

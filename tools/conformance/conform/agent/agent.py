@@ -287,9 +287,11 @@ class Client:
                     self.device, self.events_descriptor = open_device(name)
         must(self.device, "there is no such device, or it cannot be opened")
         self.name, self.port = self.device.name, port
-        reads, mtu = self.device.query_device().max_qp_rd_atom, self.device.query_port(port).active_mtu
+        attr, mtu = self.device.query_device(), self.device.query_port(port).active_mtu
+        atomics = int(attr.atomic_caps != e.IBV_ATOMIC_NONE)
         digits = self.choose_gid(gid)
-        return f"device={self.name} gid-index={self.gid_index} mtu={int(mtu)} reads={reads} gid={digits}"
+        numbers = f"mtu={int(mtu)} reads={attr.max_qp_rd_atom} atomics={atomics}"
+        return f"device={self.name} gid-index={self.gid_index} {numbers} gid={digits}"
 
     def choose_gid(self, text):
         """The digits of this one; for `-`, of the RoCEv2 one that the client has connected to."""

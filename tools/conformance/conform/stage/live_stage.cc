@@ -136,6 +136,8 @@ std::optional<Trouble> LiveStage::pass(Duration duration) {
 // --- What the peer does ---
 
 std::optional<Trouble> LiveStage::arrive(const scripts::PacketFields& packet, std::span<const std::byte>) {
+  const bool is_atomic = packet.name() == "CMP_SWAP" || packet.name() == "FETCH_ADD";
+  if (is_atomic && !has_atomics_) return unavailable("the peer's NIC has no atomics");
   note("< " + describe(packet));
   scripts::PacketFields translated = memory_.as_peer_has_it(packet);
   if (packet.name() == "RNR_NAK") {
@@ -148,7 +150,8 @@ std::optional<Trouble> LiveStage::arrive(const scripts::PacketFields& packet, st
   }
   begin_span(wire_.now());
   may_be_behind_ = true;
-  if (!wire_.send(encode(translated))) return unavailable("the port takes no packet");
+  if (!wire_.send(encode(translated)))
+    return unavailable("the port takes no packet, or no NIC has the peer's address");
   return std::nullopt;
 }
 
@@ -260,9 +263,12 @@ scripts::Stage::Awaited LiveStage::await_completion(bool is_send) {
   const Time until = last_moment();
   const bool has_queue = std::any_of(completion_queues_.begin(), completion_queues_.end(),
                                      [&](const CompletionQueue& queue) { return queue.is_send == is_send; });
+  const bool is_in_lock_step = wire_.is_in_lock_step();
   while (is_send ? outputs_.send_completions.empty() : outputs_.receive_completions.empty()) {
-    const bool has_more = take_completions(is_send, 100);
-    if (!has_more && (!has_queue || lost_agent_ || wire_.now() > until)) return Awaited::kNothing;
+    const bool has_more = take_completions(is_send, is_in_lock_step ? 0 : 100);
+    if (has_more) continue;
+    if (!has_queue || lost_agent_ || wire_.now() > until) return Awaited::kNothing;
+    if (is_in_lock_step) take_packets(wire_.now() + 2ms, false);
   }
   return came(wire_.now());
 }
@@ -352,9 +358,15 @@ Result<std::optional<Duration>, Trouble> LiveStage::next_timer() {
   return unavailable("no peer tells about its timers");
 }
 
+/// Until what the peer's driver says of counters is about now.
+void LiveStage::await_counters() {
+  take_packets(wire_.now() + counters_age_, false);
+  wire_.wait_in_real_time(counters_age_);
+}
+
 Result<std::uint64_t, Trouble> LiveStage::counter(transport::Counter counter) {
   if (may_be_behind_) settle();
-  take_packets(wire_.now() + counters_age_, false);
+  await_counters();
   const std::string name(name_of(counter));
   const auto reply = ask("counters");
   if (!reply) return reply.error();

@@ -141,6 +141,7 @@ class LiveStage final : public scripts::Stage {
   bool take_completions(bool is_send, unsigned milliseconds);
   Awaited await_completion(bool is_send);
   bool take_events();
+  void await_counters();
 
   const Pace pace_;
   const Peer peer_;
@@ -152,6 +153,7 @@ class LiveStage final : public scripts::Stage {
   std::vector<SharedQueue> shared_queues_;
   std::vector<CompletionQueue> completion_queues_;
   std::size_t port_mtu_ = 0;
+  bool has_atomics_ = true;
   std::vector<std::byte> peers_gid_;
   std::optional<Datagrams> datagrams_;                      // of UD
   std::map<std::uint32_t, std::uint64_t> address_handles_;  // the agent's, by the script's

@@ -48,6 +48,7 @@ std::optional<Trouble> LiveStage::set_up(std::uint32_t own_qp, bool reads_counte
 std::optional<Trouble> LiveStage::open_device() {
   const auto opened = ask(fmt::format("open {} {} {}", peer_.device, peer_.port, peer_.gid_index));
   if (!opened) return opened.error();
+  has_atomics_ = opened.value().number("atomics").value_or(1) != 0;
   port_mtu_ = std::size_t{128} << std::min<std::uint64_t>(opened.value().number("mtu").value_or(0), 5);
   peers_gid_ = read_hex(opened.value().text("gid").value_or("")).value_or(std::vector<std::byte>());
   if (bytes(config().path_mtu) <= port_mtu_) return std::nullopt;
@@ -59,7 +60,7 @@ std::optional<Trouble> LiveStage::read_first_counters() {
   const auto before = ask("counters");
   if (!before) return before.error();
   counters_age_ = std::chrono::milliseconds(before.value().number("lifespan").value_or(10) + 2);
-  take_packets(wire_.now() + counters_age_, false);
+  await_counters();
   const auto counters = ask("counters");
   if (!counters) return counters.error();
   for (const std::string& word : counters.value().words) {

@@ -7,10 +7,6 @@
 #include <algorithm>
 #include <array>
 
-#include "drivers/udp/udp_port.h"
-#include "nic/host/host_addresses.h"
-#include "nic/host/route.h"
-
 namespace urnic::conform {
 namespace {
 
@@ -18,49 +14,49 @@ using namespace std::chrono_literals;
 
 /// More packets of one case are not kept.
 constexpr std::size_t kMostRecorded = 20'000;
-
-std::string text_of(const transport::wire::Gid& address) {
-  return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);
-}
+/// A bench that simulates slowly still grants some time within that, of real time.
+constexpr std::chrono::seconds kBenchPatience = 60s;
+/// Of the wire's time, until the NIC with the peer's address answers.
+constexpr transport::Duration kNeighborPatience = 3s;
 
 }  // namespace
 
-Result<std::unique_ptr<PortWire>, Error> PortWire::open_udp(const transport::wire::Gid& own,
-                                                            const transport::wire::Gid& peer) {
-  Addresses addresses{.own = own, .peer = peer};
-  if (own == transport::wire::Gid{}) {
-    const auto route = nic::host_route_to({.destination = peer});
-    if (!route) return route.error();
-    addresses.own = route.value().source;
+/// On Ethernet: the peer may come later than the tester, as a program opens its NIC when it wants one.
+bool PortWire::find_peer() {
+  const transport::Time until = now() + kNeighborPatience;
+  while (parts_.ethernet != nullptr && !parts_.ethernet->has_found_peer()) {
+    if (is_lost() || now() >= until) return false;
+    wait(until);
+    take_arrived();
   }
-  const auto host = nic::find_host_addresses(text_of(addresses.own), nic::AddressWait::kUntilReady);
-  if (!host) return host.error();
-  auto port = drivers::UdpPort::open(
-      {.addresses = host.value().all, .link_mtu = host.value().mtu, .may_segment = false});
-  if (!port) return port.error();
-  return std::unique_ptr<PortWire>(new PortWire(std::move(port.value()), addresses));
+  return true;
 }
 
 bool PortWire::send(std::span<const std::byte> ib) {
+  if (!find_peer()) return false;
   const std::vector<std::byte> packet = make_roce_packet(addresses_, ib);
   const transport::Time until = now() + 1s;
   for (;;) {
-    const auto room = port_->reserve().subspan(0);
+    const auto room = parts_.port->reserve().subspan(0);
     if (room.size() >= packet.size()) {
       std::copy(packet.begin(), packet.end(), room.begin());
-      port_->commit(packet.size());
+      parts_.port->commit(packet.size());
       record(packet, true);
       return true;
     }
     if (!room.empty() || now() > until) return false;
-    port_->flush();
-    poll(nullptr, 0, 1);
+    parts_.port->flush();
+    if (parts_.time != nullptr) {
+      pass(until);
+    } else {
+      poll(nullptr, 0, 1);
+    }
   }
 }
 
 bool PortWire::take_arrived() {
   std::array<nic::ReceivedFrame, 16> frames;
-  const std::size_t count = port_->receive(frames);
+  const std::size_t count = parts_.port->receive(frames);
   for (const nic::ReceivedFrame& frame : std::span(frames).first(count)) {
     record(frame, false);
     auto heard = read_roce_packet(addresses_, frame);
@@ -82,14 +78,35 @@ std::optional<Arrival> PortWire::receive(transport::Time until) {
       arrived_.pop_front();
       return first;
     }
-    const transport::Duration left = until - now();
-    if (left <= transport::Duration(0)) return std::nullopt;
-    pollfd readable{.fd = port_->wake_fd(), .events = POLLIN, .revents = 0};
-    const timespec most{.tv_sec = static_cast<time_t>(left / 1s),
-                        .tv_nsec = static_cast<long>((left % 1s).count())};
-    if (!port_->arm()) ppoll(&readable, 1, &most, nullptr);
-    port_->disarm();
+    if (now() >= until) return std::nullopt;
+    wait(until);
   }
+}
+
+void PortWire::wait_in_real_time(transport::Duration duration) {
+  if (parts_.time != nullptr) poll(nullptr, 0, static_cast<int>(duration / 1ms));
+}
+
+/// Until that time at most, or until something may have come.
+void PortWire::wait(transport::Time until) {
+  parts_.port->flush();
+  if (parts_.time != nullptr) return pass(until);
+  const transport::Duration left = until - now();
+  pollfd readable{.fd = parts_.port->wake_fd(), .events = POLLIN, .revents = 0};
+  const timespec most{.tv_sec = static_cast<time_t>(left / 1s),
+                      .tv_nsec = static_cast<long>((left % 1s).count())};
+  if (!parts_.port->arm()) ppoll(&readable, 1, &most, nullptr);
+  parts_.port->disarm();
+}
+
+/// The same by the time of a wire that grants it.
+void PortWire::pass(transport::Time until) {
+  const auto give_up = std::chrono::steady_clock::now() + kBenchPatience;
+  while (!is_lost()) {
+    if (parts_.time->step(until - skipped_)) return;
+    hangs_ = std::chrono::steady_clock::now() > give_up;
+  }
+  skipped_ += std::max(until - now(), transport::Duration(0));
 }
 
 void PortWire::begin_case(std::uint32_t own_qp) {
@@ -102,7 +119,7 @@ void PortWire::begin_case(std::uint32_t own_qp) {
 
 void PortWire::record(std::span<const std::byte> bytes, bool is_sent) {
   if (record_.size() == kMostRecorded) return;
-  record_.push_back({clock_.wall_time(), is_sent, {bytes.begin(), bytes.end()}});
+  record_.push_back({parts_.clock->wall_time(), is_sent, {bytes.begin(), bytes.end()}});
 }
 
 }  // namespace urnic::conform

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "nic/clock.h"
+#include "nic/port/granted_time.h"
 #include "nic/port/packet_port.h"
+#include "tools/conformance/conform/wire/ip_over_ethernet.h"
 #include "tools/conformance/conform/wire/roce_packet.h"
 #include "tools/conformance/conform/wire/wire.h"
-#include "transport/result.h"
 
 namespace urnic::conform {
 
@@ -25,15 +26,26 @@ struct RecordedPacket {
   std::vector<std::byte> bytes;
 };
 
+/// Any thread, one after the other.
 class PortWire final : public Wire {
  public:
-  /// UDP sockets of this host: `own` is an address of it, or unspecified; then the route to the peer chooses.
-  static Result<std::unique_ptr<PortWire>, Error> open_udp(const transport::wire::Gid& own,
-                                                           const transport::wire::Gid& peer);
+  struct Parts {
+    std::unique_ptr<nic::Clock> clock;
+    std::unique_ptr<nic::PacketPort> port;  ///< carries IP packets
+    /// Of a port that moves the clock; null: the clock goes by itself.
+    nic::GrantedTime* time = nullptr;
+    /// The port, where it has to find out the peer's MAC.
+    IpOverEthernet* ethernet = nullptr;
+  };
+  PortWire(Parts parts, const Addresses& addresses) : parts_(std::move(parts)), addresses_(addresses) {}
 
-  transport::Time now() override { return clock_.now(); }
+  transport::Time now() override { return parts_.clock->now() + skipped_; }
+  bool is_in_lock_step() const override { return parts_.time != nullptr; }
+  void wait_in_real_time(transport::Duration duration) override;
+  /// Whether there is no peer any more, or one that grants no time. Then time passes by itself.
+  bool is_lost() const { return parts_.time != nullptr && (parts_.time->is_lost() || hangs_); }
   bool send(std::span<const std::byte> ib) override;
-  void flush() override { port_->flush(); }
+  void flush() override { parts_.port->flush(); }
   std::optional<Arrival> receive(transport::Time until) override;
 
   /// From now on packets for that queue pair count, and the record begins.
@@ -42,14 +54,16 @@ class PortWire final : public Wire {
   const transport::wire::Gid& own() const { return addresses_.own; }
 
  private:
-  PortWire(std::unique_ptr<nic::PacketPort> port, const Addresses& addresses)
-      : port_(std::move(port)), addresses_(addresses) {}
+  bool find_peer();
   bool take_arrived();
   void record(std::span<const std::byte> bytes, bool is_sent);
+  void wait(transport::Time until);
+  void pass(transport::Time until);
 
-  std::unique_ptr<nic::PacketPort> port_;
+  Parts parts_;
   const Addresses addresses_;
-  nic::SteadyClock clock_;
+  bool hangs_ = false;             // the peer has granted nothing for long
+  transport::Duration skipped_{};  // since then
   std::uint32_t own_qp_ = 0;
   std::deque<Arrival> arrived_;
   std::vector<RecordedPacket> record_;

@@ -32,6 +32,10 @@ class Wire {
   virtual ~Wire() = default;
 
   virtual transport::Time now() = 0;
+  /// Whether time passes in receive() alone, as the peer grants it.
+  virtual bool is_in_lock_step() const { return false; }
+  /// Where time passes in receive() alone: so much real time, for what a peer tells outside of the wire.
+  virtual void wait_in_real_time(transport::Duration /*duration*/) {}
   /// BTH to padding; the wire adds the rest. It leaves with flush(). False: the port takes nothing.
   virtual bool send(std::span<const std::byte> ib) = 0;
   virtual void flush() = 0;
