@@ -17,6 +17,8 @@ PLACE = harness.PROJECT / "build/registry"
 
 # The newest ones of November 2026.
 IBVERBS_PYPI = "ibverbs==2026.10.22"
+# The last one that works with the Verilator of Debian 12, and what it needs.
+COCOTB = ("cocotb==1.8.1", "find_libpython==0.4.0")
 MOONCAKE = "mooncake-transfer-engine-non-cuda==0.3.13.post1"
 NIXL = "nixl-cu12==1.5.1"
 UCX = "libucx-cu12==1.22.0"  # for its headers; its libraries have no verbs
