@@ -19,6 +19,8 @@ enum class Counter : std::uint8_t {
   kReceivedPackets,
   kSentBytes,
   kReceivedBytes,
+  kSentIpv6Packets,  ///< of all that were sent; RoCE v1 counts here, too
+  kReceivedIpv6Packets,
   kOutOfSequence,
   kDuplicateRequest,
   kPacketSequenceError,
@@ -46,6 +48,23 @@ enum class Counter : std::uint8_t {
   kReceivesCompleted,
   kSendCompletionError,
   kReceiveCompletionError,
+  kSendsFlushed,
+  kReceivesFlushed,
+  kRemoteAccessError,  ///< sends that ended with it
+  kRemoteInvalidRequest,
+  kReceiveLengthError,  ///< receives that ended with LOC_LEN_ERR
+  kEarlyRepetition,     ///< timeouts before the regular ones, where a personality has them
+  kTimeoutRepetition,   ///< timeouts, early or regular, after which something was sent again
+  // Messages that begin, each once: of peers those that come in order, refused ones as well; our own when they
+  // first leave.
+  kReceivedSendRequests,
+  kReceivedWriteRequests,
+  kReceivedReadRequests,
+  kReceivedAtomicRequests,
+  kSentSendRequests,
+  kSentWriteRequests,
+  kSentReadRequests,
+  kSentAtomicRequests,
 };
 
 /// "" for what is no counter.
@@ -60,6 +79,10 @@ constexpr std::string_view name_of(Counter counter) {
       return "sent_bytes";
     case kReceivedBytes:
       return "rcvd_bytes";
+    case kSentIpv6Packets:
+      return "sent_ipv6_pkts";
+    case kReceivedIpv6Packets:
+      return "rcvd_ipv6_pkts";
     case kOutOfSequence:
       return "out_of_sequence";
     case kDuplicateRequest:
@@ -114,6 +137,36 @@ constexpr std::string_view name_of(Counter counter) {
       return "req_cqe_error";
     case kReceiveCompletionError:
       return "resp_cqe_error";
+    case kSendsFlushed:
+      return "req_cqe_flush_error";
+    case kReceivesFlushed:
+      return "resp_cqe_flush_error";
+    case kRemoteAccessError:
+      return "req_remote_access_errors";
+    case kRemoteInvalidRequest:
+      return "req_remote_invalid_request";
+    case kReceiveLengthError:
+      return "resp_local_length_error";
+    case kEarlyRepetition:
+      return "roce_adp_retrans";
+    case kTimeoutRepetition:
+      return "timeout_repetitions";
+    case kReceivedSendRequests:
+      return "rx_send_requests";
+    case kReceivedWriteRequests:
+      return "rx_write_requests";
+    case kReceivedReadRequests:
+      return "rx_read_requests";
+    case kReceivedAtomicRequests:
+      return "rx_atomic_requests";
+    case kSentSendRequests:
+      return "tx_send_requests";
+    case kSentWriteRequests:
+      return "tx_write_requests";
+    case kSentReadRequests:
+      return "tx_read_requests";
+    case kSentAtomicRequests:
+      return "tx_atomic_requests";
   }
   return "";
 }

@@ -49,6 +49,7 @@ void OpenReceive::flush() {
 }
 
 void OpenReceive::report_failure(CompletionStatus status) {
+  if (status == CompletionStatus::kWorkRequestFlushed) deps_.counters.add(Counter::kReceivesFlushed);
   complete({.status = status,
             .opcode = CompletionOpcode::kReceive,
             .solicited = true,

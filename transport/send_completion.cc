@@ -32,6 +32,13 @@ constexpr CompletionOpcode completion_opcode(SendOperation operation) {
   return CompletionOpcode::kSend;
 }
 
+void count_failure(CompletionStatus status, Counters& counters) {
+  if (status == CompletionStatus::kWorkRequestFlushed) return counters.add(Counter::kSendsFlushed);
+  counters.add(Counter::kSendCompletionError);
+  if (status == CompletionStatus::kRemoteAccessError) counters.add(Counter::kRemoteAccessError);
+  if (status == CompletionStatus::kRemoteInvalidRequest) counters.add(Counter::kRemoteInvalidRequest);
+}
+
 }  // namespace
 
 SendOutcome local_protection_error(DmaStatus status) {
@@ -61,9 +68,7 @@ void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConf
   const bool is_success = status == CompletionStatus::kSuccess;
   if (is_success && is_send(wqe.request.operation)) deps.counters.add(Counter::kSendsCompleted);
   if (is_success && !wqe.request.signaled) return;
-  if (!is_success && status != CompletionStatus::kWorkRequestFlushed) {
-    deps.counters.add(Counter::kSendCompletionError);
-  }
+  if (!is_success) count_failure(status, deps.counters);
   deps.send_completions->complete(
       {.wr_id = wqe.request.wr_id,
        .status = status,

@@ -21,7 +21,7 @@ struct SendOutcome {
 SendOutcome local_protection_error(DmaStatus status);
 
 /// Reports the work request at `place` of the send queue, of any service. Failures are reported whether or
-/// not the program wants a completion for success; flushed ones are a consequence and no error to count. The
+/// not the program wants a completion for success; flushed ones are a consequence, and are counted apart. The
 /// work request stays in the queue.
 void complete_send(std::uint32_t place, const SendOutcome& outcome, const QpConfig& config,
                    const QpDependencies& deps);

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "transport/local_work.h"
+#include "transport/request_counters.h"
 #include "transport/scatter_gather.h"
 #include "transport/send_completion.h"
 
@@ -108,6 +109,7 @@ void UnreliableSendQueue::flush() {
 }
 
 void UnreliableSendQueue::retire(const SendOutcome& outcome) {
+  if (outcome.status == CompletionStatus::kSuccess) count_sent(current().request.operation, deps_.counters);
   complete_send(deps_.send_queue.head(), outcome, config_, deps_);
   sent_bytes_ = 0;
   deps_.send_queue.pop();

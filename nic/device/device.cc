@@ -157,7 +157,9 @@ bool Device::update_host(const std::vector<HostAddress>& addresses, bool has_lin
   const std::lock_guard guard(*engine_);
   const GidTable::Update update = gids_.update(addresses);
   for (const transport::wire::Gid& moved : update.moved) engine_->rdma_cm().on_address_moved(moved);
+  const bool had_link = this->has_link();
   has_link_.store(has_link);
+  if (had_link && !has_link) ++links_downed_;
   return update.has_changed;
 }
 
@@ -170,7 +172,9 @@ Result<void, Error> Device::set_link(bool is_up) {
   } catch (const std::bad_alloc&) {
     return failure(no_memory());
   }
+  const bool had_link = has_link();
   is_plugged_.store(is_up, std::memory_order_relaxed);
+  if (had_link && !is_up) ++links_downed_;
   return success();
 }
 
@@ -445,6 +449,7 @@ std::vector<std::pair<std::string_view, std::uint64_t>> Device::all_counters() c
   const auto messages = engine_->rdma_cm().messages().counters().all();
   all.insert(all.end(), messages.begin(), messages.end());
   add_aliases(all);
+  all.emplace_back("link_downed", links_downed_.load(std::memory_order_relaxed));
   if (!engine_->is_started() || engine_->is_abandoned()) return all;
   const std::lock_guard guard(*engine_);
   const PacketPort::Statistics port = engine_->pipeline().port().statistics();

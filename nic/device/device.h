@@ -268,6 +268,7 @@ class Device {
   PortOpener open_port_;
   GidTable gids_;
   std::atomic<bool> has_link_{true};
+  std::atomic<std::uint64_t> links_downed_{0};  // how often the link went down
   std::atomic<bool> is_plugged_{true};
   std::unique_ptr<Adversary> adversary_;  // outlives the engine
   std::unique_ptr<Engine> engine_;

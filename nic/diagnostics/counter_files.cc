@@ -68,14 +68,14 @@ void CounterFiles::add(const CounterValues& values) {
     std::uint64_t value;
   };
   std::vector<News> news;
-  for (const KernelCounter& counter : kernel_counters()) {
+  for (const KernelCounter& counter : counters_) {
     const std::uint64_t value = value_of(counter, values);
     // Less: the port was closed, and with it went what it had counted.
     if (value > added_[&counter]) news.push_back({.counter = &counter, .value = value});
   }
   if (news.empty()) return;
-  const Descriptor all = Descriptor(
-      ::open(fmt::format("{}/{}", folder_, kernel_counters().front().file).c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor all =
+      Descriptor(::open(fmt::format("{}/{}", folder_, counters_.front().file).c_str(), O_RDONLY | O_CLOEXEC));
   if (!all || !is_locked(all)) return;
   for (const News& each : news) {
     std::uint64_t& added = added_[each.counter];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -25,9 +26,10 @@ class CounterFiles {
   /// How long one call waits for other processes that write: one that was stopped meanwhile holds all up.
   static constexpr int kPatienceMs = 20;
 
-  /// `port_folder` is the device's ".../ports/1". A file that is not there, or is no plain file, is passed
-  /// over.
-  explicit CounterFiles(std::string port_folder) : folder_(std::move(port_folder)) {}
+  /// `port_folder` is the device's ".../ports/1", and has the files of that list. A file that is not there, or
+  /// is no plain file, is passed over.
+  CounterFiles(std::string port_folder, CounterNames names)
+      : folder_(std::move(port_folder)), counters_(kernel_counters(names)) {}
 
   /// Adds what `values` have more than at the last call. What cannot be written is added by a later call.
   void add(const CounterValues& values);
@@ -38,6 +40,7 @@ class CounterFiles {
   Descriptor open(const KernelCounter& counter) const;
 
   const std::string folder_;
+  const std::span<const KernelCounter> counters_;
   std::mutex mutex_;
   std::unordered_map<const KernelCounter*, std::uint64_t> added_;
 };

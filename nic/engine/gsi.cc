@@ -43,6 +43,7 @@ void Gsi::on_packet(const Packet& packet, const Frame& frame, Time now) {
   if (!is_management) return deps_.drops.add(DeviceCounter::kManagement);
   deps_.counters.add(Counter::kReceivedPackets);
   deps_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
+  if (!frame.is_ipv4()) deps_.counters.add(Counter::kReceivedIpv6Packets);
   rdma_cm_.messages().on_mad(
       packet.payload,
       {.source = frame.source_gid(), .destination = frame.destination_gid(), .mac = frame.ethernet.source},
@@ -146,6 +147,7 @@ void Gsi::send(const cm::OutgoingMad& mad, const Mac& mac, std::span<std::byte> 
   last_sent_ = now;
   deps_.counters.add(Counter::kSentPackets);
   deps_.counters.add(Counter::kSentBytes, length);
+  if (!mad.path.destination.is_ipv4_mapped()) deps_.counters.add(Counter::kSentIpv6Packets);
 }
 
 // --- Should the process be killed ---

@@ -149,6 +149,7 @@ bool Receiver::take_run(const Run& run, const Frame& frame, Time now) {
   deps_.counters.add(
       Counter::kReceivedBytes,
       run.packets() * around + Run::bytes_of_packets(whole.bth.opcode, frame.ib.size(), run.packets()));
+  if (!frame.is_ipv4()) deps_.counters.add(Counter::kReceivedIpv6Packets, run.packets());
   deps_.scheduler.wake(*qp);
   return true;
 }
@@ -310,6 +311,7 @@ void Receiver::deliver(QueuePair& qp, const Packet& packet, const Frame& frame, 
   }
   deps_.counters.add(Counter::kReceivedPackets);
   deps_.counters.add(Counter::kReceivedBytes, frame.used_bytes);
+  if (!frame.is_ipv4()) deps_.counters.add(Counter::kReceivedIpv6Packets);
   qp.on_packet(packet, now);
   deps_.scheduler.wake(qp);
 }

@@ -318,6 +318,7 @@ void Transmitter::send_packet(Path& path, const WrittenPacket& packet, const Roo
                                         : path.encapsulate(room.bytes(), packet, to);
   counters_.add(Counter::kSentPackets);
   counters_.add(Counter::kSentBytes, length);
+  if (!path.is_ipv4()) counters_.add(Counter::kSentIpv6Packets);
   lacks_icrc ? port_->commit_without_icrc(length) : port_->commit(length);
   last_sent_ = now;
 }
@@ -334,6 +335,7 @@ void Transmitter::send_run(QueuePair& qp, const WrittenPacket& run, const Room& 
   charge(qp, bytes, run.packets);
   counters_.add(Counter::kSentPackets, run.packets);
   counters_.add(Counter::kSentBytes, bytes + run.packets * Path::kIcrcBytes);
+  if (!path.is_ipv4()) counters_.add(Counter::kSentIpv6Packets, run.packets);
   port_->commit_run(
       length, {.mtu = qp.endpoint().config().path_mtu, .packets = static_cast<std::uint8_t>(run.packets)});
   last_sent_ = now;

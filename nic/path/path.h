@@ -61,6 +61,7 @@ class Path {
 
   /// Ethernet, if any, + IP + UDP, or GRH: where in a frame the packet (BTH) begins.
   std::size_t header_bytes() const { return header_bytes_; }
+  bool is_ipv4() const { return outer_ == Outer::kIpv4AndUdp; }
 
   /// From now on UDP comes from this port; the destination's flow label, if it has one, chose another. RoCE
   /// v1 has no ports.

@@ -38,9 +38,12 @@ constexpr unsigned kMostRegularOfConnectX5 = 6;
 class Maker {
  public:
   explicit Maker(std::size_t early) {
-    for (std::size_t i = 0; i < early; ++i) wait_until(kEarly[i]);
+    for (std::size_t i = 0; i < early; ++i) wait_early_until(kEarly[i]);
   }
-  void wait_until(Duration since_post) { wait(since_post - end_); }
+  void wait_early_until(Duration since_post) {
+    wait(since_post - end_);
+    ++schedule_.early;
+  }
   void wait(Duration duration) {
     schedule_.waits[schedule_.count++] = duration;
     end_ += duration;
@@ -70,7 +73,7 @@ RetrySchedule of_connectx6(std::uint8_t timeout, unsigned retry_count) {
 RetrySchedule of_connectx5(std::uint8_t timeout, unsigned retry_count) {
   if (timeout > kFloor) return of_connectx6(timeout, retry_count);
   Maker maker(kFewestEarly - 1);
-  maker.wait_until(kConnectX5LastEarly);
+  maker.wait_early_until(kConnectX5LastEarly);
   const unsigned regular = std::min(retry_count, kMostRegularOfConnectX5);
   for (unsigned i = 0; i < regular; ++i) maker.wait(2 * transport::ack_timeout(kFloor));
   return maker.schedule();

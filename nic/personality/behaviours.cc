@@ -139,6 +139,17 @@ constexpr Row kBehaviourRows[] = {
                          {own(GidEntries::kRoceV2), read_in(GidEntries::kPairs, kGidManagement),
                           measured(GidEntries::kPairs, kPrint6), read_in(GidEntries::kRoceV2, kIrdmaDriver),
                           read_in(GidEntries::kRoceV2, kRxeDriver), own(GidEntries::kScattered)}),
+
+    // What monitors read.
+    row<&P::counter_names>(
+        "counters", "hw_counters/ and RDMA netlink show these counters:",
+        {own(CounterNames::kOwn), measured(CounterNames::kMlx5, kFaults5),
+         measured(CounterNames::kMlx5, kFaults6), read_in(CounterNames::kIrdma, kIrdmaDriver),
+         read_in(CounterNames::kRxe, kRxeDriver), own(CounterNames::kNone)}),
+    row<&P::driver_files>("files", "beside what each device has, the driver makes of files and folders:",
+                          {own(DriverFiles::kMlx5), read_in(DriverFiles::kMlx5, kMlx5Main),
+                           read_in(DriverFiles::kMlx5, kMlx5Main), read_in(DriverFiles::kNone, kRdmaSysfs),
+                           read_in(DriverFiles::kRxe, kRxeDriver), as(Column::kE810)}),
 };
 
 }  // namespace

@@ -10,13 +10,14 @@
 
 namespace urnic::nic {
 
-/// By the names of ibv_device_attr; `board_id` is a file of the device.
+/// By the names of ibv_device_attr; `board_id` and `hca_type` are files of the device.
 struct Identity {
   std::uint32_t vendor_id;
   std::uint32_t vendor_part_id;
   std::uint32_t hw_ver;
   std::string_view fw_ver;
   std::string_view board_id;  ///< empty: its driver has no such file
+  std::string_view hca_type;  ///< likewise
   std::string_view source;    ///< where that is known from
 };
 

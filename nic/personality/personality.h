@@ -83,6 +83,22 @@ enum class GidEntries : std::uint8_t {
   kScattered,  ///< one of RoCE v2, where no other NIC has it
 };
 
+/// Which counters hw_counters/ and RDMA netlink show, and under which names (nic/diagnostics/kernel_counters.h).
+enum class CounterNames : std::uint8_t {
+  kOwn,  ///< rdma_rxe's, mlx5's and EFA's
+  kMlx5,
+  kIrdma,
+  kRxe,
+  kNone,
+};
+
+/// Which files a driver adds to those that Linux makes for each device.
+enum class DriverFiles : std::uint8_t {
+  kMlx5,  ///< counters/, board_id, hca_type, hw_rev, and the parameters of congestion control
+  kNone,
+  kRxe,  ///< parent
+};
+
 /// Whether the device has something.
 enum class Offer : std::uint8_t { kYes, kNo };
 
@@ -118,6 +134,9 @@ struct Personality {
   std::uint64_t silence_after_deregistration = 0;  ///< us
 
   GidEntries gid_entries{};
+
+  CounterNames counter_names{};
+  DriverFiles driver_files{};
 
   // Device attributes, by the names of ibv_device_attr, and of ibv_port_attr at the end.
   std::uint64_t max_mr_size = 0;

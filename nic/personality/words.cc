@@ -180,6 +180,34 @@ std::string_view words_of(GidEntries entries) {
   return "";
 }
 
+std::string_view words_of(CounterNames names) {
+  switch (names) {
+    case CounterNames::kOwn:
+      return "those of rdma_rxe, mlx5 and EFA that urnic counts";
+    case CounterNames::kMlx5:
+      return "mlx5's, counted as mlx5 does";
+    case CounterNames::kIrdma:
+      return "irdma's";
+    case CounterNames::kRxe:
+      return "rdma_rxe's";
+    case CounterNames::kNone:
+      return "none: no name is in each driver's list";
+  }
+  return "";
+}
+
+std::string_view words_of(DriverFiles files) {
+  switch (files) {
+    case DriverFiles::kMlx5:
+      return "counters/, board_id, hca_type, hw_rev, ecn/, and mlx5's folder in debugfs";
+    case DriverFiles::kNone:
+      return "nothing";
+    case DriverFiles::kRxe:
+      return "parent";
+  }
+  return "";
+}
+
 std::string_view words_of(Offer offer) {
   switch (offer) {
     case Offer::kYes:

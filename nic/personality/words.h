@@ -27,6 +27,8 @@ std::string_view words_of(SevenRetries retries);
 std::string_view words_of(LongSend send);
 std::string_view words_of(LongWrite write);
 std::string_view words_of(GidEntries entries);
+std::string_view words_of(CounterNames names);
+std::string_view words_of(DriverFiles files);
 std::string_view words_of(Offer offer);
 /// Hexadecimal from 2^32 on.
 std::string words_of(std::uint64_t number);

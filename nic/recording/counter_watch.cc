@@ -14,8 +14,24 @@ bool is_plain(Counter counter) {
     case Counter::kReceivedPackets:
     case Counter::kSentBytes:
     case Counter::kReceivedBytes:
+    case Counter::kSentIpv6Packets:
+    case Counter::kReceivedIpv6Packets:
     case Counter::kSendsCompleted:
     case Counter::kReceivesCompleted:
+    case Counter::kSendsFlushed:
+    case Counter::kReceivesFlushed:
+    case Counter::kRemoteAccessError:
+    case Counter::kRemoteInvalidRequest:
+    case Counter::kReceiveLengthError:
+    case Counter::kTimeoutRepetition:
+    case Counter::kReceivedSendRequests:
+    case Counter::kReceivedWriteRequests:
+    case Counter::kReceivedReadRequests:
+    case Counter::kReceivedAtomicRequests:
+    case Counter::kSentSendRequests:
+    case Counter::kSentWriteRequests:
+    case Counter::kSentReadRequests:
+    case Counter::kSentAtomicRequests:
       return true;
     default:
       return false;

@@ -39,7 +39,8 @@ bool may_repeat(std::string_view counter) {
   using transport::Counter;
   return counter == name_of(Counter::kPacketSequenceError) ||
          counter == name_of(Counter::kImpliedNakSequenceError) ||
-         counter == name_of(Counter::kLocalAckTimeout) || counter == name_of(Counter::kRnrNakReceived);
+         counter == name_of(Counter::kLocalAckTimeout) || counter == name_of(Counter::kEarlyRepetition) ||
+         counter == name_of(Counter::kRnrNakReceived);
 }
 
 Json state_of(const QueuePairSnapshot& qp, const Journal& journal) {

@@ -16,6 +16,7 @@
 #include "nic/congestion/mainline_names.h"
 #include "nic/congestion/parameter_files.h"
 #include "nic/diagnostics/kernel_counters.h"
+#include "nic/diagnostics/shown_counters.h"
 #include "nic/path/gid_table.h"
 #include "nic/process/descriptor.h"
 #include "verbs_api/abi/vendor.h"
@@ -86,8 +87,8 @@ bool share(const fs::path& total, const fs::path& file) {
 }
 
 /// Each process that has the device adds to them (nic/diagnostics/counter_files.h).
-void write_counters(const fs::path& port, const fs::path& shared) {
-  for (const nic::KernelCounter& counter : nic::kernel_counters()) {
+void write_counters(const fs::path& port, nic::CounterNames names, const fs::path& shared) {
+  for (const nic::KernelCounter& counter : nic::kernel_counters(names)) {
     const fs::path file = port / counter.file;
     if (shared.empty() || !share(shared / counter.file, file)) write(file, "0");
   }
@@ -190,12 +191,14 @@ void write_device_files(const fs::path& tree, const ShownDevice& device) {
   const std::string& name = device.config.name;
   const fs::path folder = card / "infiniband" / name;
   const nic::GidTable gids(device.config);
-  for (const std::string& file : verbs_api::sysfs_names(gids, device.config.identity)) {
-    write(folder / file, *verbs_api::sysfs_text(gids, device.config.identity, file));
+  for (const std::string& file : verbs_api::sysfs_names(gids, device.config)) {
+    write(folder / file, *verbs_api::sysfs_text(gids, device.config, file));
   }
   write(folder / "uevent", "NAME=" + name);
-  write_counters(folder / "ports/1", device.shared_counters);
-  write_parameters(sys, folder, device.config);
+  const nic::Personality& like = *device.config.personality;
+  write_counters(folder / "ports/1", like.counter_names, device.shared_counters);
+  write(nic::counter_names_file(tree, name), std::string(nic::name_of(like.counter_names)));
+  if (like.driver_files == nic::DriverFiles::kMlx5) write_parameters(sys, folder, device.config);
   write_card(card, device);
   link_to_card(card, folder / "device");
   link(folder, sys / "class/infiniband" / name);

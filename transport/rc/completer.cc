@@ -276,10 +276,10 @@ bool Completer::on_timeout(Time now) {
   deps_.events.on_loss();
   pacer_.on_timeout(now);
   if (deps_.observer != nullptr) deps_.observer->on_ack_timeout(retry_.retries_used(), now);
-  deps_.counters.add(Counter::kLocalAckTimeout);
+  deps_.counters.add(retry_.is_early() ? Counter::kEarlyRepetition : Counter::kLocalAckTimeout);
   if (!has_another_try(retry_.try_again_after_timeout())) return true;
   window_.recovery().on_loss(Loss::kUnknown, in_flight());
-  go_back();
+  if (go_back()) deps_.counters.add(Counter::kTimeoutRepetition);
   retry_.begin_probe();
   return true;
 }

@@ -8,6 +8,7 @@
 #include "transport/data_opcode.h"
 #include "transport/local_work.h"
 #include "transport/rc/request_operation.h"
+#include "transport/request_counters.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -41,8 +42,10 @@ WrittenPacket Requester::poll_transmit(std::span<std::byte> out, std::uint32_t m
   const Psn psn = window_.cursor_psn();
   const Psn end = psn + window_.current_psns();
   const bool is_repetition = window_.is_outstanding(psn);
+  const bool is_first = window_.current_packet() == 0 && !is_repetition;
   const WrittenPacket packet = emit_request(wqe, out, most, now);
   if (packet.size == 0) return {};
+  if (is_first) count_sent(wqe.request.operation, deps_.counters);
   window_.advance(packet.packets);
   if (is_repetition) window_.recovery().on_sent_again(psn, end, window_.sent_end());
   retry_.on_sent(now);

@@ -6,6 +6,7 @@
 
 #include "transport/rc/request_operation.h"
 #include "transport/rc/timing.h"
+#include "transport/request_counters.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -61,7 +62,10 @@ bool Responder::execute_next(const Packet& packet, Time now) {
   };
   if (const auto nak = check_sequence(packet)) return refused(*nak);
   if (const auto nak = find_xrc_receiver(packet)) return refused(*nak);
-  if (const auto nak = check(packet)) return refused(*nak);
+  if (const auto nak = check(packet)) {
+    count_received(packet, deps_.counters);
+    return refused(*nak);
+  }
   // A run that could not be executed at once may have taken it.
   if (needs_receive(packet) && !has_receive_ && !receiver_.queue->take(receive_)) {
     deps_.counters.add(Counter::kOutOfBuffer);
@@ -70,6 +74,7 @@ bool Responder::execute_next(const Packet& packet, Time now) {
     return false;
   }
   has_receive_ = has_receive_ || needs_receive(packet);
+  count_received(packet, deps_.counters);
   if (const auto nak = execute(packet)) return refused(*nak);
   on_executed(packet, packet.bth.psn, now);
   return true;
@@ -290,7 +295,9 @@ void Responder::complete_message(const Packet& packet) {
 
 void Responder::complete_receive(CompletionStatus status) {
   has_receive_ = false;
-  if (status != CompletionStatus::kWorkRequestFlushed) deps_.counters.add(Counter::kReceiveCompletionError);
+  deps_.counters.add(status == CompletionStatus::kWorkRequestFlushed ? Counter::kReceivesFlushed
+                                                                     : Counter::kReceiveCompletionError);
+  if (status == CompletionStatus::kLocalLengthError) deps_.counters.add(Counter::kReceiveLengthError);
   receiver_.completions->complete({.wr_id = receive_.wr_id,
                                    .status = status,
                                    .opcode = CompletionOpcode::kReceive,

@@ -2,6 +2,7 @@
 
 // What a responder does with a run of requests: all of its packets in one step, or none.
 #include "transport/rc/responder.h"
+#include "transport/request_counters.h"
 #include "transport/scatter_gather.h"
 
 namespace urnic::transport {
@@ -20,6 +21,7 @@ bool Responder::on_run(const Run& run, Time now) {
   }
   const bool is_done = whole.info->operation == Operation::kSend ? receive_run(whole) : write_run(whole);
   if (!is_done) return false;
+  count_received(whole, deps_.counters);
   expected_psn_ = run.last_psn() + 1;
   if (whole.info->ends_message()) complete_message(whole);
   on_executed(whole, run.last_psn(), now);

@@ -56,6 +56,8 @@ class Retry {
   [[nodiscard]] bool try_again();
   /// The same after an ACK timeout, which may have its place in a schedule.
   [[nodiscard]] bool try_again_after_timeout();
+  /// Whether the wait that runs, or has just ended, is one before the regular ones.
+  bool is_early() const { return schedule_ != nullptr && timeouts_ < schedule_->early; }
   /// Whether the schedule says to wait on after this timeout, and to send nothing; then it does.
   bool wait_on(Time now);
   /// Uses up one RNR retry and waits as the timer code says; false when there is none left.

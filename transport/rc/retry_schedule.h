@@ -21,6 +21,8 @@ struct RetrySchedule {
   std::uint8_t count = 0;  ///< of waits; at least 1 where it is used
   /// How many waits end with sending again; after the others, which follow them, it only waits on.
   std::uint8_t sending = kMost;
+  /// How many waits come before the regular ones: what is sent again after them is counted apart.
+  std::uint8_t early = 0;
 };
 
 }  // namespace urnic::transport

@@ -2,6 +2,8 @@
 
 #include "transport/uc/responder.h"
 
+#include "transport/request_counters.h"
+
 namespace urnic::transport {
 
 using wire::Operation;
@@ -36,6 +38,7 @@ void UcResponder::on_request(const Packet& packet) {
 // An unfinished message does not continue after another one has begun.
 void UcResponder::begin_message(const Packet& packet) {
   abandon_message();
+  count_received(packet, deps_.counters);
   message_ = {.operation = packet.info->operation,
               .address = packet.reth.address,
               .rkey = packet.reth.rkey,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "transport/request_counters.h"
 #include "transport/wire/ipv4.h"
 
 namespace urnic::transport {
@@ -31,6 +32,7 @@ void UdResponder::on_request(const wire::Packet& packet) {
   if (kGrhAreaBytes + packet.payload.size() > *room) return deps_.counters.add(Counter::kReceiveTooSmall);
 
   receive_.take();
+  count_received(packet, deps_.counters);
   if (!write(packet)) {
     has_failed_ = true;
     return receive_.fail(CompletionStatus::kLocalProtectionError);

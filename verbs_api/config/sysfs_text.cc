@@ -51,18 +51,33 @@ const char* gid_type_text(transport::wire::Encapsulation encapsulation) {
   return encapsulation == transport::wire::Encapsulation::kRoceV1 ? "IB/RoCE v1" : "RoCE v2";
 }
 
-std::optional<std::string> board_id(const nic::Identity* identity) {
-  if (identity == nullptr) return kBoardId;
-  return identity->board_id.empty() ? std::nullopt : std::optional<std::string>(identity->board_id);
+/// Files that the imitated driver makes, not Linux for it. With an identity: those that its card has.
+std::optional<std::string> driver_text(const nic::DeviceConfig& config, std::string_view name) {
+  const nic::Identity* const identity = config.identity;
+  switch (config.personality->driver_files) {
+    case nic::DriverFiles::kMlx5:
+      if (name == "board_id") return std::string(identity != nullptr ? identity->board_id : kBoardId);
+      if (name == "hca_type") return std::string(identity != nullptr ? identity->hca_type : "urnic");
+      if (name == "hw_rev") return "0";
+      break;
+    case nic::DriverFiles::kRxe:
+      if (name == "parent" && !config.host_addresses.empty()) return config.host_addresses.front().interface;
+      break;
+    case nic::DriverFiles::kNone:
+      break;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view name) {
+std::optional<std::string> port_text(const nic::GidTable& gids, const nic::DeviceConfig& config,
+                                     std::string_view name) {
   if (name == "state") return "4: ACTIVE";
   if (name == "phys_state") return "5: LinkUp";
   if (name == "link_layer") return "Ethernet";
   if (name == "rate") return kRateText;
   if (name == "cap_mask") return fmt::format("{:#010x}", kPortCapabilities);
-  if (name == "lid" || name == "sm_lid") return "0x0";
+  if (name == "lid") return fmt::format("{:#x}", config.personality->lid);
+  if (name == "sm_lid") return "0x0";
   if (name == "lid_mask_count" || name == "sm_sl") return "0";
   if (name == "pkeys/0") return "0xffff";
   if (const auto index = index_in("gids/", name); index && *index < gids.size()) {
@@ -81,25 +96,22 @@ std::optional<std::string> port_text(const nic::GidTable& gids, std::string_view
 
 }  // namespace
 
-std::optional<std::string> sysfs_text(const nic::GidTable& gids, const nic::Identity* identity,
+std::optional<std::string> sysfs_text(const nic::GidTable& gids, const nic::DeviceConfig& config,
                                       std::string_view name) {
   constexpr std::string_view kPortDirectory = "ports/1/";
-  if (name == "board_id") return board_id(identity);
+  const nic::Identity* const identity = config.identity;
   if (name == "fw_ver") return identity != nullptr ? std::string(identity->fw_ver) : URNIC_VERSION;
-  if (name == "hca_type" || name == "node_desc") return "urnic";
-  if (name == "hw_rev") return "0";
+  if (name == "node_desc") return "urnic";
   if (name == "node_type") return "1: CA";
   if (name == "node_guid" || name == "sys_image_guid") return guid_text(gids);
   if (name.substr(0, kPortDirectory.size()) == kPortDirectory) {
-    return port_text(gids, name.substr(kPortDirectory.size()));
+    return port_text(gids, config, name.substr(kPortDirectory.size()));
   }
-  return std::nullopt;
+  return driver_text(config, name);
 }
 
-std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::Identity* identity) {
+std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::DeviceConfig& config) {
   std::vector<std::string> names = {"fw_ver",
-                                    "hca_type",
-                                    "hw_rev",
                                     "node_desc",
                                     "node_guid",
                                     "node_type",
@@ -114,7 +126,9 @@ std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::Ident
                                     "ports/1/lid_mask_count",
                                     "ports/1/sm_sl",
                                     "ports/1/pkeys/0"};
-  if (board_id(identity)) names.push_back("board_id");
+  for (const char* const name : {"board_id", "hca_type", "hw_rev", "parent"}) {
+    if (driver_text(config, name)) names.emplace_back(name);
+  }
   for (std::size_t index = 0; index < gids.size(); ++index) {
     names.push_back(fmt::format("ports/1/gids/{}", index));
     if (gids.at(index)) names.push_back(fmt::format("ports/1/gid_attrs/types/{}", index));

@@ -8,19 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "nic/config.h"
 #include "nic/path/gid_table.h"
-#include "nic/personality/identity.h"
 
 namespace urnic::verbs_api {
 
-// `identity` is the one of another NIC that the device has; null: its own.
+// Which files there are, and whom they name, `config` says by its personality and its identity.
 
 /// What the file `name` ("ports/1/state") in the device's directory contains, without a line feed; nothing
 /// for a file that is not there.
-std::optional<std::string> sysfs_text(const nic::GidTable& gids, const nic::Identity* identity,
+std::optional<std::string> sysfs_text(const nic::GidTable& gids, const nic::DeviceConfig& config,
                                       std::string_view name);
 
 /// All names that sysfs_text() knows.
-std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::Identity* identity);
+std::vector<std::string> sysfs_names(const nic::GidTable& gids, const nic::DeviceConfig& config);
 
 }  // namespace urnic::verbs_api

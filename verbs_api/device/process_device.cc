@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "nic/device/device_snapshot.h"
+#include "nic/diagnostics/shown_counters.h"
 #include "nic/diagnostics/snapshot_json.h"
 #include "nic/diagnostics/status_request.h"
 #include "nic/host/host_addresses.h"
@@ -81,7 +82,8 @@ void ProcessDevice::watch() {
 void ProcessDevice::let_others_watch() {
   if (status_ != nullptr) return;
   if (!environment_.paths_folder.empty()) {
-    counter_files_ = std::make_unique<nic::CounterFiles>(device_folder(environment_) + "/ports/1");
+    const auto shown = nic::shown_counter_names(environment_.paths_folder, environment_.device.name);
+    counter_files_ = std::make_unique<nic::CounterFiles>(device_folder(environment_) + "/ports/1", shown);
   }
   auto started = nic::StatusServer::start({
       .answer = [this](std::string_view request) { return answer(request); },
@@ -227,8 +229,8 @@ void ProcessDevice::show_host() const {
       std::filesystem::remove(folder / "ports/1/gid_attrs" / attribute / std::to_string(index), code);
     }
   }
-  for (const std::string& name : sysfs_names(gids, nullptr)) {
-    if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, nullptr, name));
+  for (const std::string& name : sysfs_names(gids, nic_->config())) {
+    if (name.starts_with("ports/1/gid")) write(name, *sysfs_text(gids, nic_->config(), name));
   }
   write("ports/1/state", nic_->has_link() ? "4: ACTIVE" : "1: DOWN");
   write("ports/1/phys_state", nic_->has_link() ? "5: LinkUp" : "3: Disabled");

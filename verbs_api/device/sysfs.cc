@@ -56,11 +56,12 @@ const nic::Device* find_device(std::string_view directory) {
 
 int read_sysfs_file(std::string_view directory, std::string_view file, char* to, std::size_t size) {
   if (const nic::Device* const nic = find_device(directory)) {
-    const auto text = sysfs_text(nic->gids(), nic->config().identity, file);
+    const auto text = sysfs_text(nic->gids(), nic->config(), file);
     if (text) return give(*text, to, size);
     const nic::CongestionSettings congestion = nic->congestion();
+    const bool has_parameters = nic->config().personality->driver_files == nic::DriverFiles::kMlx5;
     for (const nic::ParameterFile& each : nic::parameter_files(congestion.choice, congestion.notifications)) {
-      if (each.name == file) return give(std::to_string(each.value), to, size);
+      if (has_parameters && each.name == file) return give(std::to_string(each.value), to, size);
     }
     // Counters, and the card on its bus: `urnic run` has made files of them.
   }

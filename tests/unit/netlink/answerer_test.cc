@@ -373,6 +373,12 @@ TEST_F(NetlinkAnswers, CountsWhatFilesKnowOfProcessesThatHaveEnded) {
   const auto counters = counters_in(data(recorded("stat_1")));
   EXPECT_EQ(counters.at("sent_pkts"), 5000u);
   EXPECT_EQ(counters.at("rnr_nak_retry_err"), 6u);
+  // Of a device that is like another NIC the same, under the names of its driver.
+  state.shown[0].counter_names = nic::CounterNames::kIrdma;
+  state.shown[0].counters.clear();
+  const auto others = counters_in(data(recorded("stat_1")));
+  EXPECT_EQ(others.at("TxUDP"), 2000u);
+  EXPECT_EQ(others.count("sent_pkts"), 0u);
 }
 
 TEST_F(NetlinkAnswers, NamesTheCountersThatThereAre) {

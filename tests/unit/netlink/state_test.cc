@@ -17,6 +17,7 @@ TEST(ShownState, ReadsTheFilesOfADevice) {
   files.add("urnic0");
   std::filesystem::create_directories(files.folder() + "/sys/class/infiniband/urnic0/device/net/lo");
   files.write("sys/class/infiniband/urnic0/ports/1/hw_counters/sent_pkts", "18446744073709551615");
+  files.write("counter_names/urnic0", "irdma");
   files.write("sys/class/infiniband_verbs/abi_version", "6");
   files.write("sys/class/infiniband_verbs/uverbs4/ibdev", "urnic0");
   files.write("sys/class/infiniband_verbs/uverbs4/abi_version", "1");
@@ -38,6 +39,7 @@ TEST(ShownState, ReadsTheFilesOfADevice) {
   EXPECT_EQ(device.verbs_node->abi, 1u);
   EXPECT_EQ(device.verbs_node->device, makedev(1, 3));
   EXPECT_EQ(device.counters.at("sent_pkts"), ~std::uint64_t{0});
+  EXPECT_EQ(device.counter_names, nic::CounterNames::kIrdma);
 }
 
 TEST(ShownState, ListsDevicesByTheirNumbers) {

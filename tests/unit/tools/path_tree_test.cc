@@ -14,6 +14,7 @@
 #include <string>
 
 #include "nic/congestion/choice_text.h"
+#include "nic/diagnostics/shown_counters.h"
 #include "nic/host/lock_file.h"
 #include "nic/host/status_socket.h"
 #include "tests/unit/tools/temporary_environment.h"
@@ -98,6 +99,33 @@ TEST_F(PathTree, NamesTheTypesOfGidsOfANicThatHasBoth) {
   EXPECT_EQ(text(port / "gid_attrs/types/3"), "RoCE v2\n");
   EXPECT_TRUE(fs::exists(port / "gids/254"));
   EXPECT_FALSE(fs::exists(port / "gids/255")) << "beyond the table";
+}
+
+TEST_F(PathTree, ShowsTheFilesOfTheDriverThatTheDeviceIsLike) {
+  nic::DeviceConfig rxe = device();
+  rxe.personality = &nic::personality_of(nic::Column::kRxe);
+  rxe.host_addresses = {{.gid = {}, .interface = "eth7"}};
+  const auto made = make_path_tree(paths(), {{.config = rxe}});
+  ASSERT_TRUE(made) << made.error().message;
+  const fs::path shown = fs::path(made.value()) / "sys/class/infiniband/urnic0";
+  EXPECT_EQ(text(shown / "parent"), "eth7\n");
+  EXPECT_EQ(text(shown / "ports/1/hw_counters/ack_deferred"), "0\n");
+  for (const char* const file : {"board_id", "hca_type", "hw_rev", "ecn", "ports/1/counters"}) {
+    EXPECT_FALSE(fs::exists(shown / file)) << file;
+  }
+  EXPECT_FALSE(fs::exists(fs::path(made.value()) / "sys/kernel/debug/mlx5"));
+}
+
+TEST_F(PathTree, SaysToProcessesWhichCountersItShows) {
+  nic::DeviceConfig e810 = device();
+  e810.personality = &nic::personality_of(nic::Column::kE810);
+  const auto made = make_path_tree(paths(), {{.config = e810}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(nic::shown_counter_names(made.value(), "urnic0"), nic::CounterNames::kIrdma);
+  EXPECT_EQ(text(fs::path(made.value()) / "sys/class/infiniband/urnic0/ports/1/lid"), "0x1\n");
+  const auto plain = make_path_tree(paths(), {{.config = device()}});
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(nic::shown_counter_names(plain.value(), "urnic0"), nic::CounterNames::kOwn);
 }
 
 TEST_F(PathTree, ShowsTheDeviceOnABusThatTheHostDoesNotHave) {

@@ -17,6 +17,7 @@
 
 #include "drivers/fault/fault_spec.h"
 #include "nic/congestion/choice_text.h"
+#include "nic/diagnostics/kernel_counters.h"
 #include "nic/host/host_files.h"
 #include "nic/host/port_spec.h"
 #include "nic/personality/table.h"
@@ -169,13 +170,15 @@ auto accepted_by(Parser parse) {
 }
 
 /// Where the counters of that device are that all programs of the user share, with the NIC; empty: there are
-/// none.
+/// none. Each list of counters has files of its own, because one name may mean two things.
 Result<std::string, Error> shared_counters(const verbs_api::NicEnvironment& environment) {
   if (environment.port.kind != nic::PortSpec::Kind::kHost) return std::string();
   const auto files = nic::host_switch_files();
   if (!files) return files.error();
-  const std::string name =
+  std::string name =
       environment.port.is_each ? environment.host.interface + ".counters" : std::string("counters");
+  const nic::CounterNames names = environment.device.personality->counter_names;
+  if (names != nic::CounterNames::kOwn) name += fmt::format(".{}", nic::name_of(names));
   return std::filesystem::path(files.value().lock).replace_extension(name).string();
 }
 

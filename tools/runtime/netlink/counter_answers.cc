@@ -15,7 +15,7 @@ constexpr std::string_view kFolder = "hw_counters/";
 /// ended, and may be a moment old.
 std::map<std::string_view, std::uint64_t> Conversation::counters_of(const Device& device) {
   std::map<std::string_view, std::uint64_t> values;
-  for (const nic::KernelCounter& counter : nic::kernel_counters()) {
+  for (const nic::KernelCounter& counter : nic::kernel_counters(device.counter_names)) {
     if (!counter.file.starts_with(kFolder)) continue;
     const std::string_view name = counter.file.substr(kFolder.size());
     std::uint64_t& value = values[name];

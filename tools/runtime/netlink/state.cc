@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "nic/diagnostics/shown_counters.h"
+
 namespace urnic::netlink {
 namespace {
 
@@ -84,6 +86,7 @@ Device read_device(const fs::path& tree, const fs::path& folder) {
     if (device.interface_index != 0) device.interface = interfaces.front().filename();
   }
   device.verbs_node = verbs_node_of(tree, device.name);
+  device.counter_names = nic::shown_counter_names(tree, device.name);
   for (const fs::path& file : entries_of(port / "hw_counters")) {
     device.counters.emplace(file.filename(), number_in(line_of(file)));
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "nic/personality/personality.h"
 #include "tools/inspection/stat/processes.h"
 
 namespace urnic::netlink {
@@ -34,6 +35,7 @@ struct Device {
   std::uint32_t interface_index = 0;
   std::optional<Node> verbs_node{};
   std::map<std::string, std::uint64_t> counters{};  ///< files in hw_counters, if there are any
+  nic::CounterNames counter_names{};                ///< which of them there are
 };
 
 /// Where answers come from.

@@ -139,6 +139,17 @@ else send_whole(message);)"},
     {"gid-table", "look for the GID by type and by address, each time that you connect",
      Finding::kGidOfOtherKind},
 
+    // What monitors read.
+    {.name = "counters",
+     .text = "let monitoring do without a counter that is not there, and know how each driver counts",
+     .wrong = R"(value = read_counter(device, "hw_counters/local_ack_timeout_err");  // of mlx5)",
+     .right = R"(while ((file = readdir(hw_counters)) != NULL) report(file->d_name);)"},
+    {.name = "files",
+     .text = "let monitoring do without a file or a folder that is not there",
+     .wrong =
+         R"(sent = 4 * read_counter(port, "counters/port_xmit_data");  // neither of E810 nor of rdma_rxe)",
+     .right = R"(if (access(counters, F_OK) == 0) report_all_below(counters);)"},
+
     // Numbers.
     {.name = "max_mr_size",
      .text = "register large memory in several regions where one is too large",
@@ -291,10 +302,7 @@ constexpr Advice kOnTheRest[] = {
      .text = "attach queue pairs until ibv_attach_mcast() refuses, and say so",
      .wrong = R"(for (i = 0; i < device.max_total_mcast_qp_attach; i++) ibv_attach_mcast(qp[i], &gid, 0);)",
      .right = R"(if (ibv_attach_mcast(qp, &gid, 0) != 0) return use_unicast(qp);)"},
-    {.name = "counters-and-files",
-     .text = "let monitoring do without a counter or a file that is not there",
-     .wrong = R"(value = read_counter(device, "hw_counters/local_ack_timeout_err");  // of mlx5)",
-     .right = R"(while ((file = readdir(hw_counters)) != NULL) report(file->d_name);)"},
+    {"uncounted", "compare with what the card itself counts, before you build an alarm on a counter"},
     {.name = "congestion-notifications",
      .text = "nothing: no verb tells of them; compare counters on the card itself"},
     {.name = "migration-bit", .text = "nothing: no verb sets it"},

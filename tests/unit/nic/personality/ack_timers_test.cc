@@ -51,6 +51,16 @@ TEST(AckTimersOfConnectX6, SendAgainMoreOftenThanRetryCount) {
   EXPECT_EQ(repetitions_of(AckTimers::kConnectX6, 20, 7), 16u);
 }
 
+// As the NIC counts them: 4 to 8 early ones and 6 timeouts with 7 retries.
+TEST(AckTimersOfBoth, SayWhichWaitsAreEarly) {
+  for (const AckTimers timers : {AckTimers::kConnectX5, AckTimers::kConnectX6}) {
+    const auto schedule = retry_schedule(timers, 14, 7);
+    EXPECT_EQ(schedule.early, 7);
+    EXPECT_EQ(schedule.count - schedule.early, 6);
+  }
+  EXPECT_EQ(retry_schedule(AckTimers::kConnectX6, 20, 7).early, 11);
+}
+
 TEST(AckTimersOfConnectX6, SendAgainWithoutARetry) {
   EXPECT_EQ(repetitions_of(AckTimers::kConnectX6, 14, 0), 7u);
 }

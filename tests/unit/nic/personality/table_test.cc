@@ -102,5 +102,18 @@ TEST(PersonalityTable, MakesPersonalities) {
   EXPECT_EQ(personality_of(Column::kDefault).max_sge, 32u);
 }
 
+TEST(PersonalityTable, SaysWhoseCountersAndFilesThereAre) {
+  EXPECT_EQ(personality_of(Column::kDefault).counter_names, CounterNames::kOwn);
+  EXPECT_EQ(personality_of(Column::kConnectX5).counter_names, CounterNames::kMlx5);
+  EXPECT_EQ(personality_of(Column::kConnectX6).counter_names, CounterNames::kMlx5);
+  EXPECT_EQ(personality_of(Column::kE810).counter_names, CounterNames::kIrdma);
+  EXPECT_EQ(personality_of(Column::kRxe).counter_names, CounterNames::kRxe);
+  EXPECT_EQ(personality_of(Column::kStrict).counter_names, CounterNames::kNone);
+  EXPECT_EQ(personality_of(Column::kConnectX6).driver_files, DriverFiles::kMlx5);
+  EXPECT_EQ(personality_of(Column::kE810).driver_files, DriverFiles::kNone);
+  EXPECT_EQ(personality_of(Column::kRxe).driver_files, DriverFiles::kRxe);
+  EXPECT_EQ(personality_of(Column::kStrict).driver_files, DriverFiles::kNone);
+}
+
 }  // namespace
 }  // namespace urnic::nic

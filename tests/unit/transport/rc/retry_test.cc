@@ -120,6 +120,28 @@ TEST_F(RcRetry, FollowsASchedule) {
   EXPECT_EQ(endpoint_.state(), QpState::kError);
 }
 
+// Those of a ConnectX before its regular timeouts.
+TEST_F(RcRetry, CountsEarlyRepetitionsApart) {
+  schedule_.early = 1;
+  config_.retry_schedule = &schedule_;
+  connect();
+  post(send_wr(1, 10));
+  sent();
+  pass_to_timeout();
+  sent();
+  EXPECT_EQ(count(Counter::kEarlyRepetition), 1u);
+  EXPECT_EQ(count(Counter::kLocalAckTimeout), 0u);
+  EXPECT_EQ(count(Counter::kTimeoutRepetition), 1u);
+  pass_to_timeout();
+  sent();
+  pass_to_timeout();
+  sent();
+  EXPECT_EQ(endpoint_.state(), QpState::kError);
+  EXPECT_EQ(count(Counter::kEarlyRepetition), 1u);
+  EXPECT_EQ(count(Counter::kLocalAckTimeout), 2u);
+  EXPECT_EQ(count(Counter::kTimeoutRepetition), 2u) << "the last timeout repeats nothing";
+}
+
 TEST_F(RcRetry, BeginsTheScheduleAgainAfterAProgress) {
   config_.retry_schedule = &schedule_;
   connect();
