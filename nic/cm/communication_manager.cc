@@ -201,6 +201,8 @@ void CommunicationManager::send_drep(Connection& connection, Time now) {
 
 void CommunicationManager::enter_timewait(Connection& connection, Time now) {
   set_state(connection, State::kTimewait);
+  // The peer may connect its queue pair again at once, as with Linux' ib_cm (cm.c, cm_enter_timewait()).
+  erase_if_it_is(by_peer_qp_, connection.peer_qp(), connection);
   wait(connection, now + connection.timewait);
 }
 

@@ -122,7 +122,7 @@ class CommunicationManager {
   void on_message(const AlternatePath& path, const Incoming& in);
 
   void on_repeated_request(Connection& connection, const Req& req, const Incoming& in);
-  bool end_stale(const Req& req, const Incoming& in);
+  Connection* find_stale(const Req& req, const Arrival& from);
   void refuse(CommunicationId remote_id, RejectReason reason, const Incoming& in);
   Connection* expect(CommunicationId local_id, CommunicationId remote_id, const Arrival& from);
   void refuse(const Req& req, RejectReason reason, const Incoming& in);

@@ -66,7 +66,11 @@ void CommunicationManager::on_message(const Req& req, const Incoming& in) {
     Connection& connection = connections_.at(static_cast<std::uint32_t>(known->second));
     if (connection.remote_qp == req.local_qp) return on_repeated_request(connection, req, in);
   }
-  if (end_stale(req, in)) return refuse(req, RejectReason::kStaleConnection, in);
+  if (Connection* const old = find_stale(req, in.from); old != nullptr) {
+    refuse(req, RejectReason::kStaleConnection, in);
+    if (old->state == State::kEstablished || old->state == State::kRepSent) send_dreq(*old, in.now);
+    return;
+  }
 
   Connection* const connection = add(State::kReqReceived);
   if (connection == nullptr) return refuse(req, RejectReason::kNoResources, in);
@@ -116,16 +120,13 @@ void CommunicationManager::on_repeated_request(Connection& connection, const Req
   }
 }
 
-/// Whether the peer's queue pair is one that we are, or were lately, connected with: then the peer has
-/// started over, and the old connection ends. A stranger who names the peer's GUID and queue pair from
-/// another address ends nothing, unlike with Linux' ib_cm, which does not compare addresses.
-bool CommunicationManager::end_stale(const Req& req, const Incoming& in) {
+/// The connection with the peer's queue pair, if there is one: then the peer has started over, and that
+/// connection ends. A stranger who names the peer's GUID and queue pair from another address ends nothing,
+/// unlike with Linux' ib_cm, which does not compare addresses.
+Connection* CommunicationManager::find_stale(const Req& req, const Arrival& from) {
   const auto known = by_peer_qp_.find(
-      {.key = {req.local_ca_guid, transport::to_integer(req.local_qp)}, .address = in.from.source});
-  if (known == by_peer_qp_.end()) return false;
-  Connection& old = connections_.at(static_cast<std::uint32_t>(known->second));
-  if (old.state == State::kEstablished || old.state == State::kRepSent) send_dreq(old, in.now);
-  return true;
+      {.key = {req.local_ca_guid, transport::to_integer(req.local_qp)}, .address = from.source});
+  return known == by_peer_qp_.end() ? nullptr : &connections_.at(static_cast<std::uint32_t>(known->second));
 }
 
 // --- The other messages ---

@@ -176,7 +176,10 @@ Result<void, Error> RdmaCm::accept(EventChannel& channel, IdNumber number, Uid u
                       .qp = parameters.qp,
                       .service_id = service_id_of(id.space, id.local.port),
                       .qkey = parameters.qkey != 0 ? parameters.qkey : kDatagramQkey};
-    if (auto put = put_private(parameters.private_data, 0, reply.private_data); !put) return put;
+    if (auto put = put_private(parameters.private_data, 0, reply.private_data); !put) {
+      reject_unanswerable(id, now);
+      return put;
+    }
     id.uid = uid;
     const cm::CommunicationId communication_id = *id.cm;
     untie(id);
@@ -195,12 +198,22 @@ Result<void, Error> RdmaCm::accept(EventChannel& channel, IdNumber number, Uid u
               .srq = parameters.srq,
               .ece = parameters.ece};
   if (id.service == Service::kXrc) rep.local_eec = transport::to_integer(parameters.qp);
-  if (auto put = put_private(parameters.private_data, 0, rep.private_data); !put) return put;
+  if (auto put = put_private(parameters.private_data, 0, rep.private_data); !put) {
+    reject_unanswerable(id, now);
+    return put;
+  }
   id.uid = uid;
   id.responder_resources = parameters.responder_resources;
   id.initiator_depth = parameters.initiator_depth;
   messages_.accept(*id.cm, rep, now);
   return success();
+}
+
+/// As Linux' rdma_cm: an accept that fails rejects, so that the peer need not wait (cma.c, rdma_accept()).
+void RdmaCm::reject_unanswerable(Id& id, Time now) {
+  const cm::CommunicationId communication_id = *id.cm;
+  untie(id);
+  messages_.release(communication_id, now);
 }
 
 Result<void, Error> RdmaCm::establish(EventChannel& channel, IdNumber number) {

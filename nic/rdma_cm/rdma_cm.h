@@ -241,6 +241,7 @@ class RdmaCm final : private cm::Consumer {
   void end(const Membership& membership, EventChannel& channel, transport::Time now);
   void tie(Id& id, cm::CommunicationId to);
   void untie(Id& id);
+  void reject_unanswerable(Id& id, transport::Time now);
   void tell(Id& id, EventType type, int status = 0);
   void tell(Id& id, Event event);
 

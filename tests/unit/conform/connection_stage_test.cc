@@ -239,6 +239,7 @@ TEST_F(ConnectionStageTest, CannotTellWhatTheListenerCannotDo) {
   EXPECT_THAT(verdict("listen service=xrc\n"), StartsWith("unavailable: the listener has no ids for xrc"));
   EXPECT_THAT(verdict("listen\n< REQ from=stranger\n"), StartsWith("unavailable: the tester has no other"));
   EXPECT_THAT(verdict("listen\ndata\n"), StartsWith("unavailable: the listener's ids have no queue pair"));
+  EXPECT_THAT(verdict("connect\n> REQ\nreject errno=EINVAL\n"), StartsWith("unavailable: it may hold"));
   EXPECT_THAT(verdict("+21s\nsilence\n"), StartsWith("unavailable: this script takes 21 s"));
   EXPECT_THAT(verdict("over ipv6\nlisten\n"), StartsWith("unavailable: the peer has an IPv4 address"));
   EXPECT_THAT(verdict("link-mtu 1500\nlisten\n"),
@@ -255,12 +256,12 @@ TEST_F(ConnectionStageTest, NoticesThatTheListenerIsGone) {
 
 TEST_F(ConnectionStageTest, GivesAPeerThatMustBeFastMoreTime) {
   verdict("< REQ local-timeout=10 ack-timeout=14\n");
-  EXPECT_EQ(sent(0).get("local-timeout"), 13u);
-  EXPECT_EQ(sent(0).get("ack-timeout"), 17u);
+  EXPECT_EQ(sent(0).get("local-timeout"), 16u);
+  EXPECT_EQ(sent(0).get("ack-timeout"), 20u);
   verdict("< REQ local-timeout=20 ack-timeout=10\n");
   EXPECT_EQ(sent(0).get("local-timeout"), 20u);
   EXPECT_EQ(sent(0).get("ack-timeout"), 10u);
-  EXPECT_THAT(verdict("+3s\n< REQ local-timeout=10\n"), StartsWith("unavailable: this script takes 24 s"));
+  EXPECT_THAT(verdict("+1s\n< REQ local-timeout=10\n"), StartsWith("unavailable: this script takes 64 s"));
 }
 
 }  // namespace

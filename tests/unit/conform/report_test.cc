@@ -60,10 +60,27 @@ TEST(Habits, OfQueuePairsAreNoneOfConnections) {
 }
 
 TEST(Habits, AreOfCasesThatThereAre) {
-  for (const Habit& habit : habits_of_rxe()) {
-    const std::string pattern[] = {std::string(habit.cases)};
-    EXPECT_FALSE(cases_of(all_cases(), pattern).empty()) << habit.cases;
+  for (const std::span<const Habit> habits : {habits_of_rxe(), habits_of_linux_cm()}) {
+    for (const Habit& habit : habits) {
+      const std::string pattern[] = {std::string(habit.cases)};
+      EXPECT_FALSE(cases_of(all_cases(), pattern).empty()) << habit.cases;
+    }
   }
+}
+
+// Whatever the NIC: its connection manager is known apart from it, and only in cases about connections.
+TEST(Habits, OfLinuxConnectionManagerAreOfConnectionsAlone) {
+  for (const Habit& habit : habits_of_linux_cm()) {
+    EXPECT_EQ(habit.cases.substr(0, 3), "cm/");
+    EXPECT_FALSE(habit.message.empty());
+    EXPECT_FALSE(habit.source.empty());
+  }
+  const Habit* const early = find_habit("cm/listening/early_request",
+                                        "this came: > REJ tid=0x7000000000000001 remote-id=2304 reason=8");
+  ASSERT_NE(early, nullptr);
+  EXPECT_EQ(early->maker, "Linux' connection manager");
+  EXPECT_EQ(find_habit("cm/listening/early_request", "no event came"), nullptr);
+  EXPECT_EQ(find_habit("cm/establishing/passive", "no message came"), nullptr);
 }
 
 TEST(Habits, ExcuseNoOtherFailureOfTheirCase) {

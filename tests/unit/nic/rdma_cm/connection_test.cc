@@ -401,8 +401,8 @@ TEST_F(Connection, OfAQueuePairThatIsConnectedIsStale) {
   const IdNumber again = routed();
   ASSERT_EQ(connect(again), 0);  // with the same queue pair
   pair.settle();
-  EXPECT_EQ(active.take(EventType::kDisconnected).id, ids.active);
   EXPECT_EQ(active.take(EventType::kRejected).status, 10);
+  EXPECT_EQ(active.take(EventType::kDisconnected).id, ids.active);
 }
 
 TEST_F(Connection, ToItself) {

@@ -39,6 +39,8 @@ constexpr Habit kHabitsOfSeveral[] = {
      "transport/FACTS.md, decisions; urnic goes on after a repeated READ"},
     {"rc/nak/unknown", "the state is ERR", "NICs that end a connection at a NAK code that is none",
      "the rule of the case grants it"},
+    {"cm/establishing/ack_delay", "ack-delay is", "NICs that take another time to acknowledge than urnic",
+     "the script names urnic's local_ca_ack_delay"},
     {"*", "has-imm is 1, expected 0\n  came: cqe", "rdma_rxe and mlx5",
      "Linux before 6.2, rxe_comp.c, make_send_cqe(); rdma-core, providers/mlx5/cq.c", true},
 };
@@ -51,7 +53,8 @@ const Habit* find_habit(std::string_view name, std::string_view message) {
     return fnmatch(std::string(habit.cases).c_str(), text.c_str(), 0) == 0 &&
            message.find(habit.message) != message.npos;
   };
-  for (const std::span<const Habit> habits : {std::span<const Habit>(kHabitsOfSeveral), habits_of_rxe()}) {
+  for (const std::span<const Habit> habits :
+       {std::span<const Habit>(kHabitsOfSeveral), habits_of_rxe(), habits_of_linux_cm()}) {
     const auto found = std::find_if(habits.begin(), habits.end(), matches);
     if (found != habits.end()) return &*found;
   }

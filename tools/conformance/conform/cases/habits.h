@@ -17,6 +17,7 @@ struct Habit {
 };
 
 std::span<const Habit> habits_of_rxe();
+std::span<const Habit> habits_of_linux_cm();
 
 /// Null if no known NIC does so.
 const Habit* find_habit(std::string_view name, std::string_view message);

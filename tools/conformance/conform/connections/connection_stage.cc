@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "tools/conformance/conform/connections/mad_packet.h"
@@ -70,6 +71,20 @@ bool needs_one_moment(const scripts::Script& script) {
   return false;
 }
 
+/// Whether the program rejects what it asks for itself: Linux' ib_cm then still repeats the REQ, and destroys
+/// the id when all repetitions are over, after more than a minute.
+bool rejects_own_request(const scripts::Script& script) {
+  std::set<Word> asked;
+  for (const Statement& statement : script.statements) {
+    if (statement.verb == Verb::kEvent) asked.erase(scripts::connections::name_of_id(statement));
+    if (statement.verb != Verb::kCall) continue;
+    const Word id = scripts::connections::name_of_id(statement);
+    if (statement.name == "connect") asked.insert(id);
+    if (statement.name == "reject" && asked.contains(id)) return true;
+  }
+  return false;
+}
+
 /// rdma_cm leads what is for such an address back to its own host.
 bool is_loopback(const Gid& address) {
   if (address.is_ipv4_mapped()) return address.ipv4().octets[0] == 127;
@@ -100,6 +115,7 @@ Result<std::unique_ptr<ConnectionStage>, Trouble> ConnectionStage::create(const 
                                                                           unsigned number, Agent* listener,
                                                                           Wire& wire) {
   if (needs_one_moment(script)) return unavailable("on a wire no two things happen at the same moment");
+  if (rejects_own_request(script)) return unavailable("it may hold the listener for more than a minute");
   const auto timing = Timing::plan(script);
   if (!timing) return timing.error();
   scripts::connections::Settings settings = scripts::connections::settings_of(script);
