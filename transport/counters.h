@@ -55,8 +55,8 @@ enum class Counter : std::uint8_t {
   kReceiveLengthError,  ///< receives that ended with LOC_LEN_ERR
   kEarlyRepetition,     ///< timeouts before the regular ones, where a personality has them
   kTimeoutRepetition,   ///< timeouts, early or regular, after which something was sent again
-  // Messages that begin, each once: of peers those that come in order, refused ones as well; our own when they
-  // first leave.
+  // Messages that begin, each once: a peer's when it comes in order, refused or not; our own when it first
+  // leaves.
   kReceivedSendRequests,
   kReceivedWriteRequests,
   kReceivedReadRequests,

@@ -9,8 +9,8 @@
 
 namespace urnic::nic {
 
-/// Another name, and what is added up for it. rxe's ack_deferred has no counterpart here: nothing is published
-/// under that name.
+/// Another name, and what is added up for it. rxe's ack_deferred has no counterpart here: nothing is
+/// published under that name.
 struct CounterAlias {
   std::string_view name;
   std::array<std::string_view, 4> sources;

@@ -26,8 +26,8 @@ class CounterFiles {
   /// How long one call waits for other processes that write: one that was stopped meanwhile holds all up.
   static constexpr int kPatienceMs = 20;
 
-  /// `port_folder` is the device's ".../ports/1", and has the files of that list. A file that is not there, or
-  /// is no plain file, is passed over.
+  /// `port_folder` is the device's ".../ports/1", and has the files of that list. A file that is not there,
+  /// or is no plain file, is passed over.
   CounterFiles(std::string port_folder, CounterNames names)
       : folder_(std::move(port_folder)), counters_(kernel_counters(names)) {}
 

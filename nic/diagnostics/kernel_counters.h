@@ -24,9 +24,9 @@ struct KernelCounter {
   std::string_view less{};                  ///< a counter that is taken from the sum
 };
 
-/// The counters of a list. A counter of which the NIC does not know the value, as port_xmit_wait, has no file.
-/// Those without sources are about things that a NIC of software does not have or do: symbols, a virtual
-/// lane 15, credits of a link layer, TCP, connections of mlx5's DC.
+/// The counters of a list. A counter of which the NIC does not know the value, as port_xmit_wait, has no
+/// file. Those without sources are about things that a NIC of software does not have or do: symbols, a
+/// virtual lane 15, credits of a link layer, TCP, connections of mlx5's DC.
 ///
 /// kOwn: counters/ has those that mlx5 answers on Ethernet ports (fact 54; InfiniBand's PortCounters),
 /// hw_counters/ the ones of rdma_rxe, mlx5 and EFA that this NIC counts, under all their names. Of the other

@@ -7,7 +7,7 @@
 namespace urnic::nic {
 namespace {
 
-/// Each is of one card and one firmware; there are others. The type is as mlx5's driver makes it, of the part.
+/// Each is of one card and one firmware; there are others. The type is as mlx5's driver makes it of the part.
 constexpr Identity kConnectX5{.vendor_id = 0x02c9,
                               .vendor_part_id = 4119,
                               .hw_ver = 0,

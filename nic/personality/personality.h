@@ -83,7 +83,8 @@ enum class GidEntries : std::uint8_t {
   kScattered,  ///< one of RoCE v2, where no other NIC has it
 };
 
-/// Which counters hw_counters/ and RDMA netlink show, and under which names (nic/diagnostics/kernel_counters.h).
+/// Which counters hw_counters/ and RDMA netlink show, and under which names. The lists are in
+/// nic/diagnostics/kernel_counters.h.
 enum class CounterNames : std::uint8_t {
   kOwn,  ///< rdma_rxe's, mlx5's and EFA's
   kMlx5,

@@ -17,7 +17,7 @@ constexpr NotImitated kNotImitated[] = {
     {"moving-gids", "a ConnectX may have an address at another index after its link was down"},
     {"virtual-lanes", "max_vl_num, which ConnectX leaves at 0"},
     {"members-of-all-groups", "max_total_mcast_qp_attach, since urnic counts members of groups"},
-    {"uncounted", "counters of a driver's list that urnic does not count; that those of mlx5 wrap at 2^32"},
+    {"uncounted", "counters of a driver's list that urnic does not count; that mlx5's counters wrap at 2^32"},
     {"congestion-notifications", "how often each NIC sends them, and which it counts"},
     {"migration-bit", "MigReq of E810 in each packet"},
     {"data-in-completions", "mlx5 may copy short messages out of the completion when it is polled"},

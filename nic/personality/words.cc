@@ -183,7 +183,7 @@ std::string_view words_of(GidEntries entries) {
 std::string_view words_of(CounterNames names) {
   switch (names) {
     case CounterNames::kOwn:
-      return "those of rdma_rxe, mlx5 and EFA that urnic counts";
+      return "counters of rdma_rxe, mlx5 and EFA, as far as urnic counts them";
     case CounterNames::kMlx5:
       return "mlx5's, counted as mlx5 does";
     case CounterNames::kIrdma:

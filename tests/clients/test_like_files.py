@@ -1,6 +1,6 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""`urnic run --like`: the counters and files that monitoring finds of the NIC, through each of the three doors:
-the preloaded library, a mount namespace, and RDMA netlink."""
+"""`urnic run --like`: the counters and files that monitoring finds of the NIC, through each of the three
+doors: the preloaded library, a mount namespace, and RDMA netlink."""
 import json
 
 import harness

@@ -18,9 +18,9 @@ _IP = "InOctets InPkts InReasmRqd InMcastPkts InMcastOctets OutOctets OutPkts Ou
 _IP += "OutMcastOctets InDiscards InTruncatedPkts OutNoRoutes".split()
 IRDMA_COUNTERS = (
     set(
-        """rxVlanErrors tcpRetransSegs tcpInOptErrors tcpInProtoErrors tcpInSegs tcpOutSegs cnpHandled cnpIgnored
-    cnpSent iwInRdmaReads iwInRdmaSends iwInRdmaWrites iwOutRdmaReads iwOutRdmaSends iwOutRdmaWrites iwRdmaBnd
-    iwRdmaInv RxUDP TxUDP RxECNMrkd""".split()
+        """rxVlanErrors tcpRetransSegs tcpInOptErrors tcpInProtoErrors tcpInSegs tcpOutSegs cnpHandled
+    cnpIgnored cnpSent iwInRdmaReads iwInRdmaSends iwInRdmaWrites iwOutRdmaReads iwOutRdmaSends
+    iwOutRdmaWrites iwRdmaBnd iwRdmaInv RxUDP TxUDP RxECNMrkd""".split()
     )
     | {f"{version}{name}" for version in ("ip4", "ip6") for name in _IP}
 )

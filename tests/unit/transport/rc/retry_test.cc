@@ -120,7 +120,7 @@ TEST_F(RcRetry, FollowsASchedule) {
   EXPECT_EQ(endpoint_.state(), QpState::kError);
 }
 
-// Those of a ConnectX before its regular timeouts.
+// A ConnectX has early repetitions before its regular timeouts.
 TEST_F(RcRetry, CountsEarlyRepetitionsApart) {
   schedule_.early = 1;
   config_.retry_schedule = &schedule_;
