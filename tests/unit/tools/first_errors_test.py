@@ -86,7 +86,7 @@ ROWS = (
     (
         "conform --port fabric --token secret 192.0.2.2",
         USAGE,
-        ("conform: --port fabric: only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play",),
+        ("conform: of the ports, only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play cases",),
     ),
     ("conform 192.0.2.2", USAGE, ("what does the agent want to hear? Set CONFORM_TOKEN, or --token",)),
     ("view", USAGE, ("view: which file? Write: urnic view FILE", "urnic run --pcap FILE -- PROGRAM")),

@@ -112,10 +112,9 @@ Opened open_wire(const WireChoice& choice) {
   if (choice.port.kind == Kind::kUdp) return open_udp(choice);
   if (choice.port.kind == Kind::kBench) return open_bench(choice);
   if (choice.port.kind == Kind::kAfXdp) return open_af_xdp(choice);
-  return Error{.code = EINVAL,
-               .message = fmt::format("--port {}: only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can "
-                                      "play cases",
-                                      choice.port.to_string())};
+  return Error{
+      .code = EINVAL,
+      .message = "of the ports, only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play cases"};
 }
 
 }  // namespace urnic::conform
