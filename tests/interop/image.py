@@ -5,6 +5,8 @@ installed here.
 The package is downloaded once into build/interop. Nothing of it is installed.
 """
 import glob
+import importlib.machinery
+import importlib.util
 import lzma
 import os
 import pathlib
@@ -110,34 +112,59 @@ def package_of(cache):
     return _kernel_there(cache).name.removeprefix("kernel-")
 
 
-def _newest_package():
+def _apt_options(cache, suite):
+    """For the packages of another Debian, from the mirror that this system has. Its lists stand in `cache`;
+    nothing of this system's changes."""
+    if suite is None:
+        return []
+    file = str(HERE.parents[1] / "tools/development/platforms/debian-root")
+    loader = importlib.machinery.SourceFileLoader("debian_root", file)
+    debian_root = importlib.util.module_from_spec(importlib.util.spec_from_loader("debian_root", loader))
+    loader.exec_module(debian_root)
+    folder = cache / "apt"
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "sources.list").write_text("".join(f"{line}\n" for line in debian_root.sources(suite, None)))
+    options = {
+        "Dir::Etc::sourcelist": folder / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "APT::Sandbox::User": "root",
+    }
+    return [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+
+
+def _newest_package(apt_options):
     for may_update in (True, False):
         listed = subprocess.run(
-            ["apt-cache", "depends", KERNEL_PACKAGE], capture_output=True, text=True
+            ["apt-cache", *apt_options, "depends", KERNEL_PACKAGE], capture_output=True, text=True
         ).stdout
         match = re.search(r"Depends: (linux-image-\d\S*)", listed)
         if match:
             return match.group(1)
         # The lists of packages are not kept in images for containers.
         if may_update and os.geteuid() == 0:
-            _run("apt-get", "-qq", "update")
+            _run("apt-get", "-qq", *apt_options, "update")
     raise ImageError(f"no kernel is known as {KERNEL_PACKAGE}")
 
 
-def prepare_kernel(cache):
+def prepare_kernel(cache, suite=None):
     """The newest kernel in `cache`; without one, what the package manager has is downloaded and unpacked
-    there."""
+    there. `suite`: the name of another Debian than this system's; it has a cache of its own."""
     there = _kernel_there(cache)
     if there:
         return Kernel(there)
-    package_name = _newest_package()
+    apt_options = _apt_options(cache, suite)
+    package_name = _newest_package(apt_options)
     folder = cache / f"kernel-{package_name}"
     parts = cache / f"unpacking-{os.getpid()}"
     shutil.rmtree(parts, ignore_errors=True)
     (parts / "modules").mkdir(parents=True)
     try:
         # Root's download goes through a user who may not write here.
-        _run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package_name, cwd=parts)
+        download = ["-o", "APT::Sandbox::User=root", "download", package_name]
+        _run("apt-get", "-qq", *apt_options, *download, cwd=parts)
         (package,) = parts.glob("*.deb")
         _unpack(package, parts)
         package.unlink()

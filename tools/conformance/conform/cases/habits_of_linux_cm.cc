@@ -1,8 +1,8 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
 // Linux' connection manager, whatever the NIC: ib_cm (drivers/infiniband/core/cm.c) and rdma_cm (cma.c and
-// ucma.c there). Each of these was seen with Linux 6.1 and rdma_rxe. Where a function is named, it was read
-// in a version of Linux between 5.7 and 5.12.
+// ucma.c there). Each of these was seen with Linux 6.1 and 6.12, with rdma_rxe. Where a function is named, it
+// was read in a version of Linux between 5.7 and 5.12.
 #include "tools/conformance/conform/cases/habits.h"
 
 namespace urnic::conform {
