@@ -459,7 +459,7 @@ class TwoHosts(Hosts):
                     self.processes.remove(victim)
                 killed += 1
 
-        self.all_to_all((here, there), 4, 600 * self.KILLS, kill_and_start_again)
+        self.all_to_all((here, there), 4, 1500 * self.KILLS, kill_and_start_again)
         self.assertEqual(killed, self.KILLS, "the programs ended before")
 
     def test_the_switch_is_killed(self):
