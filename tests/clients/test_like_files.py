@@ -1,6 +1,8 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""`urnic run --like`: the counters and files that monitoring finds of the NIC, through each of the three
-doors: the preloaded library, a mount namespace, and RDMA netlink."""
+"""`urnic run --like`: the counters and files that monitoring finds of the NIC, through each of three doors.
+
+They are the preloaded library, a mount namespace, and RDMA netlink.
+"""
 import json
 
 import harness
@@ -66,10 +68,11 @@ class LikeFiles(ClientTest):
         self.assertEqual(types("connectx5,identity"), ["MT4119", "MT_0000000008"])
 
     def test_a_peer_that_is_given_up_counts_as_on_a_connectx(self):
-        """Measured: 4 to 8 early repetitions, 6 timeouts; each repetition counts as a CNP."""
+        """Measured: 4 to 8 early repetitions, 6 timeouts; each repetition counts as a CNP. A busy machine may
+        take longer than the NIC."""
         for way in self.ways():
             with self.subTest(files=way):
-                seen = self.counted("connectx6", way, "timeout", "14", "7")
+                seen = self.counted("connectx6", way, "timeout", "14", "7", "50")
                 self.assertIn(seen["roce_adp_retrans"], range(4, 9))
                 self.assertEqual(seen["local_ack_timeout_err"], 6)
                 self.assertEqual(seen["req_transport_retries_exceeded"], 1)

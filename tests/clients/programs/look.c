@@ -1,7 +1,8 @@
 // Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
 
 /* Prints what a program sees of the NIC that it has: 'name value', a line each. Or, with 'timeout TIMEOUT
- * RETRIES', after how many milliseconds the NIC gives up a peer that does not answer. */
+ * RETRIES [SECONDS]', after how many milliseconds the NIC gives up a peer that does not answer; 'endless' if
+ * it has not after SECONDS, 6 if nothing is said. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -475,7 +476,7 @@ static void look_at_unpolled(void) {
   tell("completions_after_destroy", ibv_poll_cq(nic.cq, 1, &completion));
 }
 
-static void look_at_timeout(int timeout, int retries) {
+static void look_at_timeout(int timeout, int retries, int seconds) {
   const struct pair pair = connect_pair(16, 4, kRights);
   struct ibv_qp_cap plain = {.max_send_wr = 4, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1};
   struct ibv_qp* const asking = try_qp(IBV_QPT_RC, &plain);
@@ -488,7 +489,7 @@ static void look_at_timeout(int timeout, int retries) {
   must_post(asking, &wish);
   struct ibv_wc completion;
   int polled = 0;
-  while (polled == 0 && seconds_now() - start < 6) {
+  while (polled == 0 && seconds_now() - start < seconds) {
     polled = ibv_poll_cq(nic.cq, 1, &completion);
     usleep(200);
   }
@@ -503,8 +504,8 @@ static void look_at_timeout(int timeout, int retries) {
 
 int main(int argc, char** argv) {
   verbs_open(&nic, "urnic0", VERBS_IPV4_GID, kEntries, kBytes);
-  if (argc == 4 && strcmp(argv[1], "timeout") == 0) {
-    look_at_timeout(atoi(argv[2]), atoi(argv[3]));
+  if (argc >= 4 && strcmp(argv[1], "timeout") == 0) {
+    look_at_timeout(atoi(argv[2]), atoi(argv[3]), argc > 4 ? atoi(argv[4]) : 6);
   } else {
     look_at_device();
     look_at_queues();
