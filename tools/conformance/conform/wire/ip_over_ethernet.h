@@ -3,6 +3,7 @@
 // IpOverEthernet: a port that carries IP packets, made of one that carries Ethernet frames.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -12,6 +13,7 @@
 #include "nic/path/gid_table.h"
 #include "nic/path/neighbor_cache.h"
 #include "nic/port/packet_port.h"
+#include "transport/time.h"
 #include "transport/wire/address.h"
 
 namespace urnic::conform {
@@ -42,6 +44,7 @@ class IpOverEthernet final : public nic::PacketPort {
   int wake_fd() const override { return port_->wake_fd(); }
   bool arm() override { return port_->arm(); }
   void disarm() override { port_->disarm(); }
+  transport::Time next_due() const override { return std::min(neighbors_.next_timeout(), port_->next_due()); }
   Statistics statistics() const override { return port_->statistics(); }
   std::string description() const override { return port_->description(); }
 

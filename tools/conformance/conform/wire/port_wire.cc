@@ -45,10 +45,10 @@ bool PortWire::send(std::span<const std::byte> ib) {
       return true;
     }
     if (!room.empty() || now() > until) return false;
-    parts_.port->flush();
     if (parts_.time != nullptr) {
-      pass(until);
+      wait(until);
     } else {
+      parts_.port->flush();
       poll(nullptr, 0, 1);
     }
   }
@@ -87,11 +87,16 @@ void PortWire::wait_in_real_time(transport::Duration duration) {
   if (parts_.time != nullptr) poll(nullptr, 0, static_cast<int>(duration / 1ms));
 }
 
-/// Until that time at most, or until something may have come.
+/// Until that time at most, or until something may have come, or the port has something to send.
 void PortWire::wait(transport::Time until) {
   parts_.port->flush();
-  if (parts_.time != nullptr) return pass(until);
-  const transport::Duration left = until - now();
+  if (is_lost()) {
+    skipped_ += until - now();
+    return;
+  }
+  const transport::Time next = std::min(until, std::max(now(), parts_.port->next_due()));
+  if (parts_.time != nullptr) return pass(next);
+  const transport::Duration left = next - now();
   pollfd readable{.fd = parts_.port->wake_fd(), .events = POLLIN, .revents = 0};
   const timespec most{.tv_sec = static_cast<time_t>(left / 1s),
                       .tv_nsec = static_cast<long>((left % 1s).count())};
@@ -99,14 +104,12 @@ void PortWire::wait(transport::Time until) {
   parts_.port->disarm();
 }
 
-/// The same by the time of a wire that grants it.
+/// The same by the time of a wire that grants it, until that is lost.
 void PortWire::pass(transport::Time until) {
   const auto give_up = std::chrono::steady_clock::now() + kBenchPatience;
-  while (!is_lost()) {
-    if (parts_.time->step(until - skipped_)) return;
+  while (!is_lost() && !parts_.time->step(until)) {
     hangs_ = std::chrono::steady_clock::now() > give_up;
   }
-  skipped_ += std::max(until - now(), transport::Duration(0));
 }
 
 void PortWire::begin_case(std::uint32_t own_qp) {
