@@ -85,6 +85,8 @@ TEST(Habits, OfLinuxConnectionManagerAreOfConnectionsAlone) {
 
 TEST(Habits, ExcuseNoOtherFailureOfTheirCase) {
   EXPECT_NE(find_habit("rc/sqd/retransmits", "no event came"), nullptr);
+  EXPECT_NE(find_habit("uc/sqe", "status is WR_FLUSH_ERR, expected LOC_PROT_ERR"), nullptr);
+  EXPECT_EQ(find_habit("uc/send_only", "status is WR_FLUSH_ERR, expected SUCCESS"), nullptr);
   EXPECT_EQ(find_habit("rc/sqd/retransmits", "the state is ERR"), nullptr);
   EXPECT_EQ(find_habit("rc/nak/sequence_goes_back", "no packet came"), nullptr);
 }
