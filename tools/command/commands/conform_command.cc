@@ -250,8 +250,9 @@ std::unique_ptr<conform::PortWire> ConformCommand::open_wire(const Gid& peer) co
   const auto port = nic::PortSpec::parse(port_);
   if (!port) return fail(fmt::format("--port {}: {}", port_, port.error().message));
   const bool is_udp = port.value().kind == nic::PortSpec::Kind::kUdp;
-  if (is_udp && !own_ip_.empty())
+  if (is_udp && !own_ip_.empty()) {
     return fail("--port udp has an address of this host: say --port udp:ADDRESS");
+  }
   const std::string& text = is_udp ? port.value().target : own_ip_;
   const auto own = text.empty() ? std::optional(Gid{}) : read_address(text);
   if (!own) return fail(fmt::format("the tester's address '{}' is no IP address", text));

@@ -150,8 +150,9 @@ std::optional<Trouble> LiveStage::arrive(const scripts::PacketFields& packet, st
   }
   begin_span(wire_.now());
   may_be_behind_ = true;
-  if (!wire_.send(encode(translated)))
+  if (!wire_.send(encode(translated))) {
     return unavailable("the port takes no packet, or no NIC has the peer's address");
+  }
   return std::nullopt;
 }
 
