@@ -28,16 +28,6 @@ PERIOD_PS = 2_000
 PATH_MTU = 1024
 LATENCY_PS = 1_000_000
 PATIENCE = 0.002  # seconds, until it looks for a new connection
-ARP_REQUEST = bytes.fromhex("08060001080006040001")
-
-
-def arp_answer(frame):
-    """To a request for the bench's address, or nothing."""
-    mac, _, ipv4 = lock_step.BENCH
-    if frame[12:22] != ARP_REQUEST or frame[38:42] != ipv4:
-        return None
-    head = frame[6:12] + mac + ARP_REQUEST[:-1] + b"\x02"
-    return (head + mac + ipv4 + frame[22:32]).ljust(60, b"\0")
 
 
 class Connections:
@@ -114,7 +104,7 @@ class Device:
 
 def take_frames(peer, device):
     for frame in peer.frames():
-        answer = arp_answer(frame)
+        answer = lock_step.answer_arp(frame)
         if answer is None:
             device.give(frame)
         else:

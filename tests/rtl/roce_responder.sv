@@ -39,7 +39,7 @@ module roce_responder #(
     output logic        is_idle,
     output logic        is_connected,  // until a request is refused
     output logic [23:0] expected_psn,
-    output logic [31:0] dropped,   // frames that were not for the connection, or damaged
+    output logic [31:0] dropped,   // frames that were not for the connection, or damaged, or answers
     output logic [31:0] refused    // requests that were answered by a NAK
 );
 

@@ -44,6 +44,18 @@ class Station(NamedTuple):
 BENCH = Station(mac=bytes((2, 0, 10, 77, 0, 2)), mtu=4200, ipv4=bytes((10, 77, 0, 2)))
 
 
+_ARP_REQUEST = bytes.fromhex("08060001080006040001")  # from the EtherType on: who has an IPv4 address?
+
+
+def answer_arp(frame: bytes, own: Station = BENCH) -> Optional[bytes]:
+    """For a device that knows no ARP: the answer to a request for the address of `own`, which says that it has
+    its MAC. None: the frame is no such request."""
+    if frame[12:22] != _ARP_REQUEST or frame[38:42] != own.ipv4:
+        return None
+    answer = frame[6:12] + own.mac + _ARP_REQUEST[:-1] + b"\x02" + own.mac + own.ipv4 + frame[22:32]
+    return answer.ljust(60, b"\0")
+
+
 def listen(path: str) -> socket.socket:
     """A socket at which urnic can connect. A bench has one NIC at a time."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
