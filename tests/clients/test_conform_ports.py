@@ -146,7 +146,7 @@ class Relayed(BenchTest):
         report = self.run_on_bench(self.socket, ["rc/*"])
         self.assertEqual(report["failed"], 0)
         self.assertGreater(report["passed"], 0)
-        gone = r"the bench has gone, or grants no time|no agent at port \d+ of the peer"
+        gone = r"the bench has gone, or has granted no time for a minute|no agent at port \d+ of the peer"
         self.assertRegex(report["cases"][-1]["reason"], gone)
 
 

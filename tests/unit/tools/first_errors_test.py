@@ -88,6 +88,11 @@ ROWS = (
         USAGE,
         ("conform: of the ports, only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play cases",),
     ),
+    (
+        "conform --mtu 1500 --token secret 192.0.2.2",
+        USAGE,
+        ("conform: --ip and --mtu are for interfaces and benches", "say --port udp:ADDRESS"),
+    ),
     ("conform 192.0.2.2", USAGE, ("what does the agent want to hear? Set CONFORM_TOKEN, or --token",)),
     ("view", USAGE, ("view: which file? Write: urnic view FILE", "urnic run --pcap FILE -- PROGRAM")),
     ("view no-such.pcap", USAGE, ("no-such.pcap: No such file", "'urnic run --pcap FILE -- PROGRAM'")),

@@ -250,8 +250,10 @@ std::unique_ptr<conform::PortWire> ConformCommand::open_wire(const Gid& peer) co
   const auto port = nic::PortSpec::parse(port_);
   if (!port) return fail(fmt::format("--port {}: {}", port_, port.error().message));
   const bool is_udp = port.value().kind == nic::PortSpec::Kind::kUdp;
-  if (is_udp && !own_ip_.empty()) {
-    return fail("--port udp has an address of this host: say --port udp:ADDRESS");
+  if (is_udp && (!own_ip_.empty() || mtu_ != 0)) {
+    return fail(
+        "--ip and --mtu are for interfaces and benches; UDP sockets have what the host has: say --port "
+        "udp:ADDRESS");
   }
   const std::string& text = is_udp ? port.value().target : own_ip_;
   const auto own = text.empty() ? std::optional(Gid{}) : read_address(text);

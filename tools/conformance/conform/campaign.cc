@@ -21,7 +21,7 @@ namespace {
 /// Each case has another queue pair, so that what comes late is no part of the next.
 constexpr std::uint32_t kFirstQp = 0x4000;
 constexpr std::uint32_t kQps = 0x1000;
-constexpr const char* kNoBench = "the bench has gone, or grants no time";
+constexpr const char* kNoBench = "the bench has gone, or has granted no time for a minute";
 
 CaseResult unknown(const Case& next, std::string reason) {
   CaseResult result;
