@@ -48,8 +48,8 @@ _ARP_REQUEST = bytes.fromhex("08060001080006040001")  # from the EtherType on: w
 
 
 def answer_arp(frame: bytes, own: Station = BENCH) -> Optional[bytes]:
-    """For a device that knows no ARP: the answer to a request for the address of `own`, which says that it has
-    its MAC. None: the frame is no such request."""
+    """For a device that knows no ARP: the answer to a request for the address of `own`, with its MAC. None:
+    the frame is no such request."""
     if frame[12:22] != _ARP_REQUEST or frame[38:42] != own.ipv4:
         return None
     answer = frame[6:12] + own.mac + _ARP_REQUEST[:-1] + b"\x02" + own.mac + own.ipv4 + frame[22:32]
