@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <span>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "tools/conformance/check/reading/erf.h"
@@ -20,7 +22,9 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 constexpr int kLiveBufferBytes = 64 << 20;
 constexpr int kLiveSnapBytes = 262144;
-constexpr int kLiveTimeoutMs = 100;
+constexpr int kLiveTimeoutMs = 100;  // the kernel hands frames over in blocks, and no block later than this
+constexpr std::chrono::milliseconds kTimeOfRest(2 * kLiveTimeoutMs);
+constexpr std::chrono::milliseconds kPauseInRest(5);
 
 const char* hint_about(std::FILE* file) {
   unsigned char magic[4] = {};
@@ -153,11 +157,31 @@ std::optional<RawFrame> CaptureReader::next_in_file() {
   return frame;
 }
 
+int CaptureReader::next_ex(pcap_pkthdr*& header, const u_char*& data) {
+  while (!rest_until_ || Clock::now() < *rest_until_) {
+    const int status = pcap_next_ex(pcap_.get(), &header, &data);
+    const bool is_file = pcap_file(pcap_.get()) != nullptr;
+    if (status == PCAP_ERROR_BREAK && !is_file) {
+      begin_rest();
+    } else if (status != 0) {
+      return status;
+    } else if (rest_until_) {
+      std::this_thread::sleep_for(kPauseInRest);
+    }
+  }
+  return PCAP_ERROR_BREAK;
+}
+
+void CaptureReader::begin_rest() {
+  rest_until_ = Clock::now() + kTimeOfRest;
+  char reason[PCAP_ERRBUF_SIZE] = "";
+  pcap_setnonblock(pcap_.get(), 1, reason);
+}
+
 ReadResult CaptureReader::next_of_pcap(RawFrame& frame, std::string& why) {
   pcap_pkthdr* header = nullptr;
   const u_char* data = nullptr;
-  int status = 0;
-  while (status == 0) status = pcap_next_ex(pcap_.get(), &header, &data);  // 0: an interface is silent
+  const int status = next_ex(header, data);
   if (status == PCAP_ERROR_BREAK) return ReadResult::kEnd;
   if (status != 1) {
     why = pcap_geterr(pcap_.get());

@@ -5,6 +5,7 @@
 
 #include <pcap/pcap.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -29,7 +30,8 @@ class CaptureReader {
   /// file come in the order of their times, as far as TimeOrder reaches; frames of a pipe or an interface as
   /// they arrive.
   std::optional<RawFrame> next();
-  /// Ends a capture on an interface: next() has nothing any more. May be called by a signal's handler.
+  /// Ends a capture on an interface: next() still has what the kernel holds back, for 0.2 seconds, and then
+  /// nothing any more. May be called by a signal's handler.
   void stop();
 
   const std::string& error() const { return error_; }  ///< empty at a proper end
@@ -44,12 +46,16 @@ class CaptureReader {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   using File = std::unique_ptr<std::FILE, Closer>;
+  using Clock = std::chrono::steady_clock;
   CaptureReader() = default;
 
   bool open_pcap(File file, std::string& why);
   bool take_link_type(std::string& why);
   std::optional<RawFrame> next_in_file();
   ReadResult next_of_pcap(RawFrame& frame, std::string& why);
+  /// As pcap_next_ex(), but waits while an interface is silent.
+  int next_ex(pcap_pkthdr*& header, const u_char*& data);
+  void begin_rest();
 
   // The file is read through stdio, whose usual buffer of 4 KiB would make every few frames a system call. It
   // outlives the file that uses it.
@@ -57,8 +63,9 @@ class CaptureReader {
   std::unique_ptr<pcap_t, Closer> pcap_;
   File pcapng_file_;
   std::optional<Pcapng> pcapng_;
-  std::unique_ptr<TimeOrder> order_;          ///< null: frames come as they are
-  LinkType link_type_ = LinkType::kEthernet;  ///< of pcap
+  std::unique_ptr<TimeOrder> order_;             ///< null: frames come as they are
+  LinkType link_type_ = LinkType::kEthernet;     ///< of pcap
+  std::optional<Clock::time_point> rest_until_;  ///< set when a capture on an interface was told to end
   std::string error_;
   std::uint64_t size_ = 0;
   std::uint64_t frames_ = 0;
