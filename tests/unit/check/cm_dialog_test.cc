@@ -17,9 +17,11 @@
 namespace urnic::check::test {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 /// "rule: seen" of every finding that is no habit.
 std::vector<std::string> findings_in(const Capture& capture, const CheckOptions& options = {}) {
@@ -118,6 +120,26 @@ TEST(CmDialog, IsOverWithTheRejSoThatItsIdMayBeUsedAgain) {
   const auto again = say_again(capture, 1, 2, kSecond);
   capture.edit(again).flip(kCmAt + 46, 1).flip(kMadAt + 9, 1).seal();
   EXPECT_THAT(findings_in(capture), IsEmpty());
+}
+
+// A host that has started over may use an ID again. It breaks a rule for that, and its peer does not.
+TEST(CmDialog, MayAnswerTheSecondOfTwoRequestsWithOneId) {
+  Capture capture = Capture::fixture("cm_reject");
+  const auto second = say_again(capture, 1, 1, kPromised);
+  capture.edit(second).flip(kCmAt + 46, 1).flip(kMadAt + 9, 1).seal();
+  capture.edit(second + 1).flip(kMadAt + 9, 1).seal();
+  EXPECT_THAT(findings_in(capture), ElementsAre("event cm-repetition: CM REQ again after 4.300 s",
+                                                "violation cm-duplicate-differs: other contents"));
+}
+
+TEST(CmDialog, HasTheHabitOfLinuxThatARejNamesItsSender) {
+  Capture capture = Capture::fixture("cm_reject");
+  capture.edit(2).byte(kCmAt + 3, 5).seal();
+  EXPECT_THAT(findings_in(capture), IsEmpty());
+  EXPECT_THAT(findings_in(capture, {.policy = {.makers = Makers::kConnectX}}),
+              Not(Contains(HasSubstr("cm-reject-id"))));
+  EXPECT_THAT(findings_in(capture, {.policy = {.makers = Makers::kFpga}}),
+              Contains(HasSubstr("violation cm-reject-id: 0x5")));
 }
 
 // A lost REJ makes the active side repeat its REQ.

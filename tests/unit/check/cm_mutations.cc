@@ -80,8 +80,6 @@ std::vector<Mutation> dialog_mutations() {
        [](Capture& c) { c.edit(41).flip(kMadAt + 15, 1).seal(); }},
       {"SidrRepOfAnotherTransaction", Rule::kCmTransaction, "udaddy",
        [](Capture& c) { c.edit(2).flip(kMadAt + 15, 1).seal(); }},
-      {"RejWithAnIdOfItsOwn", Rule::kCmRejectId, "cm_reject",
-       [](Capture& c) { c.edit(2).byte(kCmAt + 3, 5).seal(); }},
       {"ReqChanges", Rule::kCmDuplicateDiffers, "rping_ipv6",
        [](Capture& c) { c.edit(say_again(c, 1, 1, kPromised)).flip(kCmAt + 46, 1).seal(); }},
       {"RepChanges", Rule::kCmDuplicateDiffers, "rping_ipv6",

@@ -172,6 +172,7 @@ void CmDialog::judge_repetition(const CmMessage& message, CmSide side, const See
                fmt::format("{} again after {}", to_string(message.kind), seconds(waited)));
   if (!is_repeated_as_it_was(message.kind)) return;
   if (message.digest != before.digest) {
+    is_of_two_ = is_of_two_ || message.kind == CmKind::kRequest;
     findings.add(Rule::kCmDuplicateDiffers, flow_, {before.first_frame, seen.number},
                  fmt::format("the same {}", to_string(message.kind)), "other contents");
   }
@@ -193,7 +194,7 @@ void CmDialog::judge_repetition(const CmMessage& message, CmSide side, const See
 }
 
 void CmDialog::judge_ids(const CmMessage& message, CmSide side, const Seen& seen, Findings& findings) {
-  if (request_.kind != CmKind::kRequest || message.kind == CmKind::kRequest) return;
+  if (request_.kind != CmKind::kRequest || message.kind == CmKind::kRequest || is_of_two_) return;
   const auto complain = [&](const char* whose, std::uint32_t expected, std::uint32_t id) {
     findings.add(Rule::kCmRemoteId, flow_, {seen.number}, fmt::format("{} {:#x}", whose, expected),
                  fmt::format("{:#x} in {}", id, to_string(message.kind)));
@@ -211,6 +212,7 @@ void CmDialog::judge_ids(const CmMessage& message, CmSide side, const Seen& seen
 
 void CmDialog::judge_transaction(const CmMessage& message, CmSide side, const Seen& seen,
                                  Findings& findings) {
+  if (is_of_two_) return;
   std::uint64_t expected = request_.transaction;
   const char* asked = to_string(request_.kind);
   switch (message.kind) {

@@ -89,6 +89,7 @@ class CmDialog {
   std::optional<CmMessage> reply_;  ///< the first one
   std::optional<std::uint32_t> passive_id_;
   std::array<std::array<Said, kKinds>, 2> said_;
+  bool is_of_two_ = false;  ///< another REQ has the same ID: messages do not tell which one they are about
   bool is_ready_early_ = false;  ///< an RTU came without a REP, which is not judged yet
 };
 

@@ -52,8 +52,6 @@ constexpr RuleInfo kTable[] = {
     {kCmReason, "cm-reason", kViolation, "the reason of REJ and the status of SIDR_REP exist"},
     {kCmRemoteId, "cm-remote-id", kViolation, "CM messages name the communication IDs of their connection"},
     {kCmTransaction, "cm-transaction", kViolation, "an answer has the transaction ID of what it answers"},
-    {kCmRejectId, "cm-reject-id", kViolation,
-     "REJ of a REQ has no communication ID of its own, unless MRA or REP told one"},
     {kCmDuplicateDiffers, "cm-duplicate-differs", kViolation, "REQ, REP and DREQ are repeated as they were"},
     {kCmAnswersTwice, "cm-answers-twice", kViolation, "a REQ that was rejected is not accepted"},
     {kCmReadyWithoutReply, "cm-rtu-without-rep", kViolation, "RTU follows a REP"},
@@ -141,6 +139,10 @@ constexpr RuleInfo kTable[] = {
      "a CNP comes without a marked packet before it, where others are seen to be marked; users of ConnectX "
      "report it",
      Makers::kConnectX},
+    {kCmRejectId, "cm-reject-id", kHabit,
+     "REJ of a REQ has a communication ID that no MRA or REP told; Linux does so, whatever the NIC, when it "
+     "was about to send an MRA",
+     Makers::kRxe | Makers::kConnectX | Makers::kE810 | Makers::kHns},
     {kAnswerWithoutRequest, "answer-without-request", kUnknown,
      "the request of this answer is not in the capture"},
     {kAnswerOfSeveral, "answer-of-several", kUnknown,

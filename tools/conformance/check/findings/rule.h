@@ -62,7 +62,6 @@ enum class Rule : std::uint8_t {
   // What they say to each other.
   kCmRemoteId,
   kCmTransaction,
-  kCmRejectId,
   kCmDuplicateDiffers,
   kCmAnswersTwice,
   kCmReadyWithoutReply,
@@ -126,6 +125,7 @@ enum class Rule : std::uint8_t {
   kMsnWithoutWrites,
   kCnpWithNak,
   kCnpUnmarked,
+  kCmRejectId,
   // What a capture cannot decide.
   kAnswerWithoutRequest,
   kAnswerOfSeveral,
