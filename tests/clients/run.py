@@ -89,6 +89,11 @@ def all_tests(suite):
             yield item
 
 
+def seeds(text):
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -101,6 +106,12 @@ def main():
     )
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
+    parser.add_argument(
+        "--seeds",
+        type=seeds,
+        metavar="A-B",
+        help="of the adversary in test_chaos, for programs that are known to be right",
+    )
     parser.add_argument(
         "--endurance",
         type=float,
@@ -145,6 +156,8 @@ def main():
         sys.modules["test_udp"].TwoHosts.HOSTILE_SECONDS = options.endurance
     if options.stop is not None:
         sys.modules["test_bystander"].Bystander.STOP = options.stop
+    if options.seeds is not None:
+        sys.modules["test_chaos"].SEEDS = options.seeds
     if options.pairs is not None:
         sys.modules["test_pingpong"].PingpongRow.PAIRS = options.pairs
 
