@@ -156,6 +156,24 @@ TEST_F(AdversaryCompletionsTest, TellsByAnEventOfWhatWasHiddenWhenTheProgramArme
   EXPECT_EQ(polled, 2 * kPlayRounds);
 }
 
+// Although more is still hidden.
+TEST_F(AdversaryCompletionsTest, TellsAsSoonAsThereIsSomethingToPoll) {
+  behave({Behavior::kLateCompletion, Behavior::kCompletionsInParts});
+  for (std::uint64_t i = 1; i <= kPlayRounds; ++i) {
+    queues[0]->request_notification(false);
+    for (int of_one_time = 0; of_one_time < 4; ++of_one_time) complete(QpNumber{1}, false, i);
+    publish();
+    for (int wait = 0; wait < 50 && !has_event(); ++wait) {
+      ASSERT_EQ(poll_ids(0).size(), 0u) << i;
+      pair.pass(1ms);
+    }
+    pair.pass(50ms);
+    EXPECT_EQ(poll_ids(0).size(), 4u);
+    while (has_event()) {
+    }
+  }
+}
+
 TEST_F(AdversaryCompletionsTest, RaisesAnEventForNothingNowAndThen) {
   behave({Behavior::kSpuriousCompletionEvent});
   int spurious = 0;

@@ -119,6 +119,32 @@ TEST_F(AdversaryTest, UsesUpNoRetryInAStall) {
   EXPECT_EQ(pair.a().counter("local_ack_timeout_err"), 0u);
 }
 
+TEST_F(AdversaryTest, LeavesThePeerAllItsTimeAfterAStall) {
+  behave({Behavior::kSlowQueuePair});
+  connect();
+  bool is_silent = false;
+  pair.wire.is_lost = [&](std::size_t from, const FakeWire::Bytes&) { return is_silent && from == 1; };
+  const transport::Endpoint& endpoint = pair.a().qp().endpoint();
+  int stalls = 0;
+  for (int run = 0; run < 1000; ++run) {
+    is_silent = true;
+    pair.a().post(write_to_b(0, 0), 0, kSmall);
+    pair.settle();
+    const transport::Time begin = pair.clock.now();
+    const transport::Time expires = endpoint.acknowledge_by();
+    const transport::Time ends = endpoint.next_timeout();
+    if (ends < expires) {
+      ++stalls;
+      pair.pass(ends - begin);
+      EXPECT_GE(endpoint.acknowledge_by(), ends + (expires - begin));
+    }
+    is_silent = false;
+    pair.pass(200ms);
+    ASSERT_EQ(poll(0).size(), 1u) << run;
+  }
+  EXPECT_GT(stalls, 5);
+}
+
 // Unsignaled ones included, and in the order of each queue.
 TEST_F(AdversaryTest, FlushesLateAndCompletely) {
   bool was_late = false;
