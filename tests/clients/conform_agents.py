@@ -10,7 +10,7 @@ from harness import ClientTest, wait_until
 from test_udp import loopback_nics
 
 TOKEN = "a-token"
-VERSION = 2
+VERSION = 3
 GREETING = f"urnic-conform {VERSION} {TOKEN}"
 LISTENER_GREETING = f"urnic-listener 1 {TOKEN}"
 PATIENCE = 20

@@ -204,13 +204,21 @@ class ClientTest(unittest.TestCase):
             self.skipTest(f"no such network can be made here: {result.stderr.strip()}")
         return inside
 
-    def network_namespace(self, mtu):
-        """A namespace with the two ends `left` and `right` of a virtual cable."""
+    def network_namespace(self, mtu, *commands):
+        """A namespace with the two ends `left` and `right` of a virtual cable; `commands` are further ones of
+        `ip`."""
         return self.namespace(
             f"link add left mtu {mtu} type veth peer name right mtu {mtu}",
             "link set left up",
             "link set right up",
+            *commands,
         )
+
+    def environment_of_root(self):
+        """For fabrics of root's, which does not trust another user's folder."""
+        folder = self.runtime / "root"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return {"XDG_RUNTIME_DIR": str(folder)}
 
     def bridge_namespace(self, size, *options):
         """A namespace with network interfaces, nic0 and so on, that meet in a bridge of the kernel's."""

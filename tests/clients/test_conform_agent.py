@@ -10,11 +10,14 @@ import time
 import harness
 from conform_agents import GREETING, TOKEN, VERSION, AgentTest, mutated
 from python_package import PYTHON
+from test_udp import loopback_nics
 
 
+ADDRESS = loopback_nics()[0][1].split(":")[1]
+OPEN = f"open - 1 {'0' * 20}ffff{socket.inet_aton(ADDRESS).hex()}"
 # Lines as a tester says them. Mutations of them are said, too.
 VALID = [
-    "open - 1 -",
+    "open - 1 0",
     "pd",
     "mr 0 4096 15",
     "mr 0 131072 31",
@@ -87,7 +90,7 @@ class Agent(AgentTest):
         self.start_agent()
         client = self.client()
         numbers = r"gid-index=\d+ mtu=5 reads=\d+ atomics=1 gid=0{20}ffff7f"
-        self.assertRegex(client.ask("open - 1 -"), "^ok device=urnic0 " + numbers)
+        self.assertRegex(client.ask(OPEN), "^ok device=urnic0 " + numbers)
         self.assertEqual(client.ask("pd"), "ok 0")
         self.assertRegex(client.ask("mr 0 4096 15"), r"^ok 0 address=\d+ lkey=\d+ rkey=\d+$")
         self.assertEqual(client.ask("store 0 4090 0a0b0c"), "ok")
@@ -109,7 +112,7 @@ class Agent(AgentTest):
 
     def ready(self, client):
         """`open`, a protection domain, and a region that peers may use, all with the number 0."""
-        self.assertTrue(client.ask("open - 1 -").startswith("ok "))
+        self.assertTrue(client.ask(OPEN).startswith("ok "))
         self.assertEqual(client.ask("pd"), "ok 0")
         self.assertTrue(client.ask("mr 0 4096 31").startswith("ok 0 "))
 
@@ -183,7 +186,7 @@ class Agent(AgentTest):
         self.start_agent()
         client = self.client()
         self.assertEqual(client.ask("pd"), "error open comes first")
-        self.assertTrue(client.ask("open - 1 -").startswith("ok "))
+        self.assertTrue(client.ask(OPEN).startswith("ok "))
         self.assertEqual(client.ask("pd"), "ok 0")
         self.assertTrue(client.ask("mr 0 4096 15").startswith("ok 0 "))
         self.assertTrue(client.ask("qp rc 0 64").startswith("ok 0 "))
@@ -229,7 +232,16 @@ class Agent(AgentTest):
                 "post 0 dance 1 2",
                 "poll 0 send 1001",
             ),
-            *("open nothing0 1 -", "open - 77 -", "open - 1 200", "open - 1 256", "open - 1 0x"),
+            *(
+                "open nothing0 1 0",
+                "open - 77 0",
+                "open - 1 200",
+                "open - 1 256",
+                "open - 1 0x",
+                "open - 1 -",
+            ),
+            f"open - 1 {'0' * 32}",
+            f"open - 1 {'0' * 31}x",
         ):
             self.assertTrue(client.ask(line).startswith("error "), line)
 
@@ -252,7 +264,7 @@ class Agent(AgentTest):
             good += reply.startswith("ok")
         self.assertGreater(good, 300, "most lines never came so far as to be tried")
         client.close()
-        self.assertTrue(self.client().ask("open - 1 -").startswith("ok "))
+        self.assertTrue(self.client().ask(OPEN).startswith("ok "))
 
     def test_clients_that_it_sends_away(self):
         self.start_agent()
@@ -262,7 +274,7 @@ class Agent(AgentTest):
             (f"{GREETING}x", "error token: it is another"),
             (f"urnic-conform 1 {TOKEN}", f"error version: this agent speaks {VERSION}"),
             ("GET / HTTP/1.1", "error say: urnic-conform VERSION TOKEN"),
-            ("open - 1 -", "error say: urnic-conform VERSION TOKEN"),
+            (OPEN, "error say: urnic-conform VERSION TOKEN"),
         ):
             client = self.client(greeting=None)
             self.assertEqual(client.ask(greeting), answer)
@@ -284,7 +296,7 @@ class Agent(AgentTest):
         second = self.client(greeting=None)
         self.assertEqual(second.hear(), "error busy: this agent has a client already")
         self.assertEqual(second.hear(), "")
-        self.assertTrue(first.ask("open - 1 -").startswith("ok "))
+        self.assertTrue(first.ask(OPEN).startswith("ok "))
         first.close()
         self.client()
 
@@ -298,7 +310,7 @@ class Agent(AgentTest):
             client.socket.sendall(b"modify 0 IN")  # in the middle of a line
             client.close()
         client = self.client()
-        self.assertTrue(client.ask("open - 1 -").startswith("ok "))
+        self.assertTrue(client.ask(OPEN).startswith("ok "))
         self.assertEqual(client.ask("pd"), "ok 0", "what others have made is gone")
 
     def test_a_line_without_end(self):

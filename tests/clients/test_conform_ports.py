@@ -43,13 +43,16 @@ HABITS_OF_RTL = [*FAST_ANSWERS, "rc/length/bad_length_read_2g", "rc/length/bad_l
 class PortTest(AgentTest):
     """The agent is at 127.0.0.1, and the NIC under test at some address of the wire."""
 
-    def start_agent_at(self, address, port, **how):
+    def start_agent_at(self, address, port, environment=None, **how):
+        return self.start_agent_on(["--port", port, "--ip", f"{address}/24"], environment, **how)
+
+    def start_agent_on(self, nic, environment=None, **how):
         self.port = harness.free_port()
         agent = self.start(
             "agent",
             [*self.agent(), "127.0.0.1", str(self.port)],
-            ["--port", port, "--ip", f"{address}/24"],
-            environment={"CONFORM_TOKEN": TOKEN},
+            nic,
+            environment={"CONFORM_TOKEN": TOKEN, **(environment or {})},
             **how,
         )
         if not wait_until(lambda: "listens" in agent.output(), PATIENCE):
@@ -58,7 +61,7 @@ class PortTest(AgentTest):
 
     def run_conform(self, peer, options, cases, code=0, inside=(), privileged=False):
         words = [*inside, harness.STAGE.urnic, "conform", "--json", "--agent", "127.0.0.1"]
-        words += ["--agent-port", self.port, "--gid", 1, *options]
+        words += ["--agent-port", self.port, *options]
         words += [word for pattern in cases for word in ("--filter", pattern)]
         environment = {"CONFORM_TOKEN": TOKEN}
         process = self.start_plain("conform", [*map(str, words), peer], environment, privileged)
@@ -77,8 +80,32 @@ class OnAnInterface(PortTest):
         report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
         self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
         # Where no NIC has the peer's address, no case can be judged.
+        options += ["--gid", 1]
         report = self.run_conform("10.78.3.9", options, ["rc/sequence/gap_inside_message"], 3, **how)
         self.assertIn("no NIC has the peer's address", report["cases"][0]["reason"])
+
+    def test_a_nic_of_a_fabric(self):
+        """The fabric's uplink leads to the tester."""
+        inside = self.network_namespace(mtu=3442)
+        environment = self.environment_of_root()
+        words = [harness.STAGE.urnic, "fabric", "--name", "tested", "--uplink", "af_packet:right"]
+        switch = self.start_plain("switch", [*inside, *words], environment, privileged=True)
+        if not wait_until(lambda: "Ctrl-C" in switch.output() or not switch.is_running(), PATIENCE):
+            self.fail_with("the switch does not start")
+        how = {"inside": inside, "privileged": True}
+        self.start_agent_at("10.78.3.2", "fabric:tested", environment, **how)
+        options = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
+        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
+
+    def test_the_nic_of_a_host(self):
+        """The default port, with the sockets of the host's own stack."""
+        inside = self.network_namespace(3442, "address add 10.78.3.2/24 dev right")
+        how = {"inside": inside, "privileged": True}
+        self.start_agent_on(["--port", "host"], self.environment_of_root(), **how)
+        options = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
+        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
 
     def test_an_interface_needs_an_address(self):
         inside = self.network_namespace(mtu=3442)

@@ -239,14 +239,11 @@ class Fabric(FabricTest):
         """A fabric and a NIC at the two ends of a virtual cable, in a network namespace of the test's own:
         needs root."""
         inside = self.network_namespace(mtu=1500)
-        # Root does not trust another user's folder; this one is its own.
-        roots = self.runtime / "root"
-        roots.mkdir(mode=0o700)
-        how = {"privileged": True, "environment": {"XDG_RUNTIME_DIR": str(roots)}}
+        how = {"privileged": True, "environment": self.environment_of_root()}
         switch = self.start_plain(
             "switch",
             [*inside, harness.STAGE.urnic, "fabric", "--name", "up", "--uplink", "af_packet:left"],
-            **{"environment": how["environment"], "privileged": True},
+            **how,
         )
         if not wait_until(
             lambda: "Ctrl-C" in switch.output() or not switch.is_running(), harness.START_TIMEOUT

@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 
-VERSION = 2
+VERSION = 3
 OWN_QP, RKEY, ADDRESS = 0x11, 0x1234, 0x10000
 MEMORY_BYTES = 262144  # of the device
 PIECE = 16384  # that one line writes

@@ -58,7 +58,7 @@ class TransportStage final : public Stage,
   Result<transport::QpState, Trouble> state() override { return endpoint_->state(); }
   Result<Psns, Trouble> psns() override;
   Result<std::optional<transport::Duration>, Trouble> next_timer() override;
-  Result<std::uint64_t, Trouble> counter(transport::Counter counter) override {
+  Result<std::uint64_t, Trouble> counter(transport::Counter counter, std::uint64_t) override {
     return counters_.value(counter);
   }
   std::vector<FlushRecord>* flushes() override { return &memory_.flushes(); }

@@ -242,7 +242,7 @@ TEST_F(LiveStageTest, EndsACaseInWhichTheAgentVanishesWhileItWaits) {
 }
 
 TEST_F(LiveStageTest, IsNotThereWithAPathThatIsTooNarrow) {
-  agent.replies["open - 1 -"] = {"ok device=fake0 gid-index=1 mtu=3 reads=16 gid=00"};
+  agent.replies["open - 1 0"] = {"ok device=fake0 gid-index=1 mtu=3 reads=16 gid=00"};
   const auto script = scripts::parse_script("# Something -- fact 1\nmtu 4096\nsilence").value();
   const auto settings = scripts::read_settings(script).value();
   const auto stage =
@@ -277,6 +277,12 @@ TEST_F(LiveStageTest, WaitsInRealTimeForTheFilesOfCounters) {
   EXPECT_GE(wire.waited, 60ms);
 }
 
+TEST_F(LiveStageTest, WaitsForCountersThatComeLate) {
+  agent.replies["counters"] = {"ok lifespan=20", "ok duplicate_request=1", "ok duplicate_request=1",
+                               "ok duplicate_request=3"};
+  EXPECT_EQ(verdict("counter duplicate_request=2"), "passed");
+}
+
 // --- Atomics ---
 
 TEST_F(LiveStageTest, AsksNoAtomicsOfANicThatHasNone) {
@@ -284,7 +290,7 @@ TEST_F(LiveStageTest, AsksNoAtomicsOfANicThatHasNone) {
     return "ok device=fake0 gid-index=1 mtu=5 reads=16 atomics=" + std::to_string(atomics) +
            " gid=00000000000000000000ffff0a000002";
   };
-  agent.replies["open - 1 -"] = {opened(0), opened(1)};
+  agent.replies["open - 1 0"] = {opened(0), opened(1)};
   constexpr const char* kAtomic = "< FETCH_ADD psn=100 to=shared+64 swap=3\nsilence";
   EXPECT_EQ(verdict(kAtomic), "the peer's NIC has no atomics");
   EXPECT_TRUE(wire.sent.empty());

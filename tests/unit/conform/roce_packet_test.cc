@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "drivers/pcap/lost_identification.h"
 #include "tools/conformance/script/packet_text.h"
 #include "transport/wire/frame.h"
 #include "transport/wire/icrc.h"
@@ -68,8 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Both, RocePacket,
                          ::testing::Values(addresses("10.0.0.1", "10.0.0.2"),
                                            addresses("fd00::1", "fd00::2")));
 
-// A port that is made of sockets gives every packet the identification 0.
-TEST(RocePacketOverSockets, MayHaveAnIcrcForAnotherIdentification) {
+TEST(RocePacketOverIpv4, HasAnIcrcForItsIdentification) {
   const auto there = addresses("10.0.0.2", "10.0.0.1");
   const auto bytes = make_roce_packet(addresses("10.0.0.1", "10.0.0.2"), send_only());
   auto frame = transport::wire::parse_ip_packet(bytes).value();
@@ -77,7 +77,9 @@ TEST(RocePacketOverSockets, MayHaveAnIcrcForAnotherIdentification) {
   const std::uint32_t icrc = icrc_of(frame);
   auto changed = bytes;
   transport::wire::store_icrc(icrc, std::span(changed).last(4));
-  EXPECT_EQ(read_roce_packet(there, changed)->fault, "");
+  EXPECT_EQ(read_roce_packet(there, changed)->fault, "wrong ICRC (fact 1)");
+  drivers::LostIdentification lost(changed.size());
+  EXPECT_EQ(read_roce_packet(there, lost.restore(changed))->fault, "");
 }
 
 }  // namespace

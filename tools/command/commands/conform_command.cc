@@ -16,6 +16,7 @@
 #include "nic/host/port_spec.h"
 #include "tools/command/console.h"
 #include "tools/command/temporary_folder.h"
+#include "tools/conformance/conform/agent/agent_reply.h"
 #include "tools/conformance/conform/agent/agent_source.h"
 #include "tools/conformance/conform/campaign.h"
 #include "tools/conformance/conform/cases/cases.h"
@@ -212,6 +213,7 @@ int ConformCommand::run() const {
     }
     log = std::move(opened.value());
   }
+  const auto gid = std::as_bytes(std::span(peer->octets));
   // The page shows packets, which are files until then.
   std::optional<TemporaryFolder> folder;
   std::string captures = captures_;
@@ -223,7 +225,7 @@ int ConformCommand::run() const {
                               .address = *peer,
                               .peer = {.device = device_,
                                        .port = device_port_,
-                                       .gid_index = gid_,
+                                       .gid = gid_.empty() ? conform::to_hex(gid.data(), gid.size()) : gid_,
                                        .settle = std::chrono::milliseconds(settle_ms_)},
                               .captures = captures},
                              *wire);

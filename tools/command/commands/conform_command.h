@@ -39,7 +39,7 @@ class ConformCommand {
   unsigned listener_port_ = 7901;
   std::string device_ = "-";
   unsigned device_port_ = 1;
-  std::string gid_ = "-";
+  std::string gid_;
   std::vector<std::string> filters_;
   unsigned settle_ms_ = 10;
   std::string captures_;

@@ -11,6 +11,7 @@
 #include "nic/host/random_bits.h"
 #include "tools/conformance/conform/cases/playable.h"
 #include "tools/conformance/conform/connections/mad_packet.h"
+#include "tools/conformance/conform/packet_judge.h"
 #include "tools/conformance/player/connections/runner.h"
 #include "tools/conformance/script/connections/dialect.h"
 #include "tools/conformance/script/parser.h"
@@ -34,6 +35,14 @@ bool reads_counters(const scripts::Script& script) {
   return std::any_of(
       script.statements.begin(), script.statements.end(),
       [](const scripts::Statement& statement) { return statement.verb == scripts::Verb::kCounter; });
+}
+
+/// A queue pair that was in RESET may do what breaks rules for one that goes on, and packets do not tell.
+bool begins_again(const scripts::Script& script) {
+  return std::any_of(
+      script.statements.begin(), script.statements.end(), [](const scripts::Statement& statement) {
+        return statement.verb == scripts::Verb::kModify && statement.subject_as<scripts::Word>() == "RESET";
+      });
 }
 
 std::string file_name(std::string_view name) {
@@ -61,6 +70,9 @@ CaseResult Campaign::run(const Case& next) {
   CaseResult result = is_connection ? play_connection(next, script.value()) : play(next, script.value());
   result.took = wire_.now() - begin;
   if (wire_.is_lost()) return unknown(next, kNoBench);
+  if (result.verdict == Verdict::kPass && !begins_again(script.value())) {
+    if (auto reason = find_broken_rule(wire_.record())) fail_by_rule(result, *std::move(reason));
+  }
   if (result.verdict == Verdict::kFail || result.verdict == Verdict::kHabit) keep_capture(result);
   return result;
 }

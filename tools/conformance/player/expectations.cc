@@ -230,9 +230,10 @@ std::optional<Trouble> expect_psns(Stage& stage, const Statement& statement) {
 std::optional<Trouble> expect_counters(Stage& stage, const Statement& statement) {
   for (const Field& field : statement.fields) {
     const auto counter = *transport::find_named<transport::Counter>(field.name);  // the parser knows it
-    const auto is = stage.counter(counter);
+    const auto expected = std::get<std::uint64_t>(field.value);
+    const auto is = stage.counter(counter, expected);
     if (!is) return is.error();
-    if (auto trouble = mismatch(field.name, std::get<std::uint64_t>(field.value), is.value())) return trouble;
+    if (auto trouble = mismatch(field.name, expected, is.value())) return trouble;
   }
   return std::nullopt;
 }

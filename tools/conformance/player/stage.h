@@ -140,7 +140,8 @@ class Stage {
   virtual Result<Psns, Trouble> psns() = 0;
   /// Until the next timer expires; nothing if none runs.
   virtual Result<std::optional<transport::Duration>, Trouble> next_timer() = 0;
-  virtual Result<std::uint64_t, Trouble> counter(transport::Counter counter) = 0;
+  /// A stage that knows counters late waits until it is so great.
+  virtual Result<std::uint64_t, Trouble> counter(transport::Counter counter, std::uint64_t expected) = 0;
   /// Whether completions say that their message was a solicited one: the verbs do not.
   virtual bool knows_solicited() const { return true; }
   /// Whether a datagram that comes out tells which address handle it was posted with.

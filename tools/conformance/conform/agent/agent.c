@@ -16,7 +16,7 @@
 #include "line_server.h"
 
 enum {
-  kVersion = 2,
+  kVersion = 3,
   kMostObjects = 32,  // of each kind
   kMostRegion = 1 << 20,
   kMostMem = 4096,  // that one line reads or writes
@@ -109,27 +109,18 @@ static void reset(void) {
   device = NULL;
 }
 
-// Whether this GID is RoCEv2's, and the address that the client has connected to.
-static int is_clients_gid(const struct ibv_gid_entry *entry) {
-  struct sockaddr_storage own;
-  socklen_t size = sizeof own;
-  unsigned char address[16] = {[10] = 0xff, [11] = 0xff};
-  if (entry->gid_type != IBV_GID_TYPE_ROCE_V2) return 0;
-  if (getsockname(client, (struct sockaddr *)&own, &size) != 0) return 0;
-  if (own.ss_family == AF_INET) memcpy(address + 12, &((struct sockaddr_in *)&own)->sin_addr, 4);
-  if (own.ss_family == AF_INET6) memcpy(address, &((struct sockaddr_in6 *)&own)->sin6_addr, 16);
-  return memcmp(address, entry->gid.raw, 16) == 0;
-}
-
+// A GID by its index, or a RoCEv2 one by its 32 digits.
 static int choose_gid(const char *text, struct ibv_gid_entry *entry) {
+  unsigned char wanted[16];
   uint64_t number = 0;
-  const int is_chosen = strcmp(text, "-") != 0;
-  if (is_chosen && !read_number(text, 255, &number)) return 0;
+  const int has_digits = strlen(text) == 32 && read_hex(text, wanted, 16) == 16;
+  if (!has_digits && !read_number(text, 255, &number)) return 0;
   for (; number < 256; ++number) {
     gid_index = (uint8_t)number;
     const int is_there = ibv_query_gid_ex(device, port, gid_index, entry, 0) == 0;
-    if (is_chosen) return is_there;
-    if (is_there && is_clients_gid(entry)) return 1;
+    if (!has_digits) return is_there;
+    const int is_meant = is_there && memcmp(wanted, entry->gid.raw, 16) == 0;
+    if (is_meant && entry->gid_type == IBV_GID_TYPE_ROCE_V2) return 1;
   }
   return 0;
 }
@@ -151,7 +142,7 @@ static int command_open(void) {
   fcntl(device->async_fd, F_SETFL, fcntl(device->async_fd, F_GETFL) | O_NONBLOCK);
   if ((errno = ibv_query_device(device, &attr)) != 0) return refuse_call("ibv_query_device");
   if ((errno = ibv_query_port(device, port, &port_attr)) != 0) return refuse_call("ibv_query_port");
-  if (!choose_gid(words[3], &entry)) return refuse("no such GID, or none is this connection's address");
+  if (!choose_gid(words[3], &entry)) return refuse("there is no such GID");
   say(" device=%s gid-index=%u mtu=%d reads=%d atomics=%d gid=", ibv_get_device_name(device->device),
       gid_index, port_attr.active_mtu, attr.max_qp_rd_atom, attr.atomic_cap != IBV_ATOMIC_NONE);
   say_hex(entry.gid.raw, 16);

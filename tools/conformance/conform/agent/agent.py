@@ -38,7 +38,7 @@ try:
 except ImportError:  # the name since rdma-core 59
     import pyverbs.libibverbs_enums as e
 
-VERSION = 2
+VERSION = 3
 MOST_LINE = 16384
 MOST_WORDS = 64
 MOST_OBJECTS = 32  # of each kind
@@ -228,9 +228,7 @@ class Client:
     """What a client has made, and its commands, each of which returns what the reply says after `ok`. The
     client's number of a thing is its place in the list."""
 
-    def __init__(self, own_address):
-        own = ipaddress.ip_address(own_address.partition("%")[0]).packed
-        self.own_gid = (own if len(own) == 16 else bytes(10) + b"\xff\xff" + own).hex()
+    def __init__(self):
         self.device = self.events_descriptor = None
         self.name, self.port, self.gid_index = "", 0, 0
         self.forget()
@@ -294,16 +292,17 @@ class Client:
         return f"device={self.name} gid-index={self.gid_index} {numbers} gid={digits}"
 
     def choose_gid(self, text):
-        """The digits of this one; for `-`, of the RoCEv2 one that the client has connected to."""
+        """The digits of a GID that is named by its index, or of RoCEv2's that has these 32 digits."""
         chosen = read_number(text, U8)
-        indexes = range(U8 + 1) if text == "-" else [] if chosen is None else [chosen]
+        has_digits = len(text) == 32
+        indexes = range(U8 + 1) if has_digits else [] if chosen is None else [chosen]
         for self.gid_index in indexes:
             with contextlib.suppress(PyverbsError):
                 entry = self.device.query_gid_ex(self.port, self.gid_index)
                 digits = entry.gid_str().replace(":", "")
-                if text != "-" or (entry.gid_type == e.IBV_GID_TYPE_ROCE_V2 and digits == self.own_gid):
+                if not has_digits or (entry.gid_type == e.IBV_GID_TYPE_ROCE_V2 and digits == text):
                     return digits
-        raise Refusal("no such GID, or none is this connection's address")
+        raise Refusal("there is no such GID")
 
     def pd(self):
         must(len(self.pds) < MOST_OBJECTS, "too many")
@@ -652,7 +651,7 @@ def main():
             connection.settimeout(SEND_SECONDS)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client = Client(connection.getsockname()[0])
+            client = Client()
             try:
                 serve(connection, listener, client, token)
             finally:

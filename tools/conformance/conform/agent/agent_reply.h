@@ -12,7 +12,7 @@
 namespace urnic::conform {
 
 /// The version of the lines that this tester says and understands.
-inline constexpr int kAgentVersion = 2;
+inline constexpr int kAgentVersion = 3;
 
 struct AgentReply {
   bool is_ok = false;

@@ -27,6 +27,8 @@ constexpr Habit kHabitsOfSeveral[] = {
     {"rc/retry/timeout_refused", "came: SEND_ONLY psn=201", kWholeWindow, kOnePacketFirst},
     {"rc/retry/timeout_not_restarted_by_new_work", "> SEND_ONLY psn=201", kWholeWindow, kOnePacketFirst},
     {"rc/retry/timeout_implied_nak", "came: READ_REQUEST psn=201", kWholeWindow, kOnePacketFirst},
+    {"rc/retry/timeout_implied_nak", "nothing expected it: > READ_REQUEST psn=201", kWholeWindow,
+     kOnePacketFirst},
     {"rc/retry/timeout_read_first", "> READ_REQUEST psn=202", kWholeWindow, kOnePacketFirst},
     {"rc/retry/timeout_one_packet_first", "ackreq is 0, expected 1", kWholeWindow, kOnePacketFirst},
     {"rc/retry/timeout_resends", "ackreq is 0, expected 1", kWholeWindow, kOnePacketFirst},

@@ -23,13 +23,20 @@ std::size_t expectations_of(const scripts::Script& script) {
       std::count_if(script.statements.begin(), script.statements.end(), is_expectation));
 }
 
-void tell_habit(CaseResult& result, const scripts::Failure& failure, const Habit& habit) {
-  result.verdict = Verdict::kHabit;
+void tell_failure(CaseResult& result, const scripts::Failure& failure) {
   result.line = failure.line;
   result.statement = failure.statement;
   result.reason = failure.message;
-  result.habit_of = habit.maker;
-  result.habit_source = habit.source;
+}
+
+/// The verdict on what the result says, which is a failure if no known NIC does so.
+void fail_or_excuse(CaseResult& result) {
+  result.verdict = Verdict::kFail;
+  const Habit* const habit = find_habit(result.of.name, result.reason);
+  if (habit == nullptr) return;
+  result.verdict = Verdict::kHabit;
+  result.habit_of = habit->maker;
+  result.habit_source = habit->source;
 }
 
 }  // namespace
@@ -48,8 +55,8 @@ CaseResult judge(const Case& played, const scripts::Script& script, scripts::Out
   result.excused = std::move(outcome.excused);
   result.ladder = std::move(outcome.ladder);
   if (!outcome.failure && !result.excused.empty()) {
-    const scripts::Failure& first = result.excused.front();
-    tell_habit(result, first, *find_habit(played.name, first.message));
+    tell_failure(result, result.excused.front());
+    fail_or_excuse(result);
     return result;
   }
   if (!outcome.failure) {
@@ -61,16 +68,14 @@ CaseResult judge(const Case& played, const scripts::Script& script, scripts::Out
     result.verdict = Verdict::kPass;
     return result;
   }
-  const scripts::Failure& failure = *outcome.failure;
-  result.line = failure.line;
-  result.statement = failure.statement;
-  result.reason = failure.message;
-  if (failure.kind != Trouble::Kind::kFailure) return result;
-  result.verdict = Verdict::kFail;
-  if (const Habit* const habit = find_habit(played.name, failure.message)) {
-    tell_habit(result, failure, *habit);
-  }
+  tell_failure(result, *outcome.failure);
+  if (outcome.failure->kind == Trouble::Kind::kFailure) fail_or_excuse(result);
   return result;
+}
+
+void fail_by_rule(CaseResult& result, std::string reason) {
+  result.reason = std::move(reason);
+  fail_or_excuse(result);
 }
 
 }  // namespace urnic::conform

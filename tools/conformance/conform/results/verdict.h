@@ -56,4 +56,7 @@ scripts::Excuse excuse_for(const Case& played);
 /// From the outcome of playing it with excuse_for().
 CaseResult judge(const Case& played, const scripts::Script& script, scripts::Outcome outcome);
 
+/// A case that passed fails, or shows a habit: a packet breaks a rule that its script says nothing about.
+void fail_by_rule(CaseResult& result, std::string reason);
+
 }  // namespace urnic::conform

@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 20;
 constexpr Duration kLongestCase = 60s;
+/// A driver may be late with what it says of counters.
+constexpr Duration kCountersPatience = 1s;
 
 /// Whether `psn` stands before `other`.
 bool is_before(std::uint32_t psn, std::uint32_t other) {
@@ -365,10 +367,18 @@ void LiveStage::await_counters() {
   wire_.wait_in_real_time(counters_age_);
 }
 
-Result<std::uint64_t, Trouble> LiveStage::counter(transport::Counter counter) {
+Result<std::uint64_t, Trouble> LiveStage::counter(transport::Counter counter, std::uint64_t expected) {
   if (may_be_behind_) settle();
-  await_counters();
-  const std::string name(name_of(counter));
+  const Time give_up = wire_.now() + kCountersPatience;
+  for (;;) {
+    await_counters();
+    const auto is = read_counter(std::string(name_of(counter)));
+    if (!is || is.value() >= expected || wire_.now() >= give_up) return is;
+  }
+}
+
+/// How much it has grown since the case began.
+Result<std::uint64_t, Trouble> LiveStage::read_counter(const std::string& name) {
   const auto reply = ask("counters");
   if (!reply) return reply.error();
   const auto now = reply.value().number(name);

@@ -29,7 +29,7 @@ namespace urnic::conform {
 struct Peer {
   std::string device = "-";       ///< of the agent's host; "-": the first
   unsigned port = 1;              ///< of that device
-  std::string gid_index = "-";    ///< "-": the agent chooses the one of its own address
+  std::string gid = "0";          ///< its index, or its 32 digits
   transport::wire::Gid tester{};  ///< the address that packets of the tester come from
   /// After which time without a sign of the peer nothing more is taken to come.
   transport::Duration settle = std::chrono::milliseconds(10);
@@ -77,7 +77,8 @@ class LiveStage final : public scripts::Stage {
   Result<transport::QpState, scripts::Trouble> state() override;
   Result<Psns, scripts::Trouble> psns() override;
   Result<std::optional<transport::Duration>, scripts::Trouble> next_timer() override;
-  Result<std::uint64_t, scripts::Trouble> counter(transport::Counter counter) override;
+  Result<std::uint64_t, scripts::Trouble> counter(transport::Counter counter,
+                                                  std::uint64_t expected) override;
   std::vector<scripts::FlushRecord>* flushes() override { return nullptr; }
   bool knows_solicited() const override { return false; }
   bool knows_address_handles() const override { return false; }
@@ -142,6 +143,7 @@ class LiveStage final : public scripts::Stage {
   Awaited await_completion(bool is_send);
   bool take_events();
   void await_counters();
+  Result<std::uint64_t, scripts::Trouble> read_counter(const std::string& name);
 
   const Pace pace_;
   const Peer peer_;

@@ -46,7 +46,7 @@ std::optional<Trouble> LiveStage::set_up(std::uint32_t own_qp, bool reads_counte
 }
 
 std::optional<Trouble> LiveStage::open_device() {
-  const auto opened = ask(fmt::format("open {} {} {}", peer_.device, peer_.port, peer_.gid_index));
+  const auto opened = ask(fmt::format("open {} {} {}", peer_.device, peer_.port, peer_.gid));
   if (!opened) return opened.error();
   has_atomics_ = opened.value().number("atomics").value_or(1) != 0;
   port_mtu_ = std::size_t{128} << std::min<std::uint64_t>(opened.value().number("mtu").value_or(0), 5);

@@ -21,6 +21,11 @@ constexpr transport::Duration kNeighborPatience = 3s;
 
 }  // namespace
 
+PortWire::PortWire(Parts parts, const Addresses& addresses)
+    : parts_(std::move(parts)), addresses_(addresses) {
+  if (parts_.ethernet == nullptr) lost_identification_.emplace(parts_.port->max_frame_bytes());
+}
+
 /// On Ethernet: the peer may come later than the tester, as a program opens its NIC when it wants one.
 bool PortWire::find_peer() {
   const transport::Time until = now() + kNeighborPatience;
@@ -58,8 +63,10 @@ bool PortWire::take_arrived() {
   std::array<nic::ReceivedFrame, 16> frames;
   const std::size_t count = parts_.port->receive(frames);
   for (const nic::ReceivedFrame& frame : std::span(frames).first(count)) {
-    record(frame, false);
-    auto heard = read_roce_packet(addresses_, frame);
+    std::span<const std::byte> packet = frame;
+    if (lost_identification_) packet = lost_identification_->restore(packet);
+    record(packet, false);
+    auto heard = read_roce_packet(addresses_, packet);
     if (!heard || (heard->destination_qp & kOwnQpMask) != own_qp_) continue;
     arrived_.push_back({.at = now(),
                         .ib = std::move(heard->ib),

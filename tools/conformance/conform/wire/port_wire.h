@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "drivers/pcap/lost_identification.h"
 #include "nic/clock.h"
 #include "nic/port/granted_time.h"
 #include "nic/port/packet_port.h"
@@ -37,7 +39,7 @@ class PortWire final : public Wire {
     /// The port, where it has to find out the peer's MAC.
     IpOverEthernet* ethernet = nullptr;
   };
-  PortWire(Parts parts, const Addresses& addresses) : parts_(std::move(parts)), addresses_(addresses) {}
+  PortWire(Parts parts, const Addresses& addresses);
 
   transport::Time now() override { return parts_.clock->now() + skipped_; }
   bool is_in_lock_step() const override { return parts_.time != nullptr; }
@@ -65,6 +67,7 @@ class PortWire final : public Wire {
   bool hangs_ = false;             // the peer has granted nothing for long
   transport::Duration skipped_{};  // since then
   std::uint32_t own_qp_ = 0;
+  std::optional<drivers::LostIdentification> lost_identification_;  // of a port over sockets
   std::deque<Arrival> arrived_;
   std::vector<RecordedPacket> record_;
 };
