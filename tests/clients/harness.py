@@ -20,6 +20,7 @@ from stage import NOBODY, USUAL_PORT, Process, Stage
 STAGE = None  # by set_stage()
 SEED = 0
 PORT = None  # what --port says where a test does not; without it, USUAL_PORT
+NIC = ()  # options that every NIC gets, by --nic
 OWN_ADDRESSES = {"--ip", "--ip6"}  # options of NICs that have their own
 
 # The outside judges (an ICRC checker, a check of what installed programs import) stand in a folder beside the
@@ -98,8 +99,8 @@ def cmtime_meets_over_tcp():
 
 
 def nic_options(options):
-    """The options of `urnic run`, with the port of this run where they say none."""
-    words = [str(word) for word in options]
+    """The options of `urnic run`, with what --nic says, and the port of this run where they say none."""
+    words = [*NIC, *map(str, options)]
     if PORT is None or "--port" in words:
         return words
     if is_host_shared():

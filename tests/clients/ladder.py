@@ -106,6 +106,13 @@ def main():
     parser.add_argument(
         "--port", default="host", help="the --port of both NICs; %(default)s by default, as urnic takes it"
     )
+    parser.add_argument(
+        "--nic",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="of urnic run, for every NIC, such as --nic=--sanitize or --nic=--chaos=seed=7; several times",
+    )
     parser.add_argument("--write", metavar="FILE", type=pathlib.Path, help="write the table to this file")
     parser.add_argument("--list", action="store_true", help="list the lines and end")
     parser.add_argument("patterns", nargs="*", help="program and options, with * and ?; all lines by default")
@@ -124,7 +131,7 @@ def main():
         print("no line is like that; see --list", file=sys.stderr)
         return 2
 
-    harness.PORT = options.port
+    harness.PORT, harness.NIC = options.port, options.nic
     written = options.write and options.write.open("a")  # before another /tmp hides it
     harness.set_stage(options.build)
     outcomes = []

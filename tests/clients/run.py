@@ -104,6 +104,13 @@ def main():
         "--port",
         help=f"the --port of every NIC whose test does not choose it; {harness.USUAL_PORT} by default",
     )
+    parser.add_argument(
+        "--nic",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="of urnic run, for every NIC, such as --nic=--sanitize or --nic=--chaos=seed=7; several times",
+    )
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")
     parser.add_argument(
@@ -133,7 +140,7 @@ def main():
     parser.add_argument("patterns", nargs="*", help="names of tests, with * and ?; all by default")
     options = parser.parse_args()
 
-    harness.PORT = options.port
+    harness.PORT, harness.NIC = options.port, options.nic
     harness.SEED = options.seed if options.seed is not None else time.time_ns() % 2**32
     tests = list(all_tests(unittest.defaultTestLoader.discover(str(HERE), top_level_dir=str(HERE))))
     wanted = [
