@@ -123,7 +123,7 @@ std::string ProcessDevice::set_link(bool is_up) {
   // This object ends the thread under the mutex: so it does not wait for that.
   for (int i = 0; i < kTries && !lock; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    lock.try_lock();
+    lock = std::unique_lock(mutex_, std::try_to_lock);
   }
   if (!lock) return "the process is just opening or closing its devices; try again";
   const auto changed = change_link(is_up);
