@@ -78,13 +78,15 @@ std::string name_of_page(const CommandLine& tool, const CommandLine& command) {
   return tool.name + "-" + command.name;
 }
 
-/// Words of a command line are neither hyphenated nor moved apart.
+/// Words of a command line are neither hyphenated nor moved apart. Since groff 1.23 each paragraph begins
+/// again with what AD and HY say.
 std::string header(const std::string& page, std::string_view version) {
   std::string title;
   for (const char character : page) {
     title += static_cast<char>(std::toupper(static_cast<unsigned char>(character)));
   }
-  return fmt::format(".TH {} 1 \"\" \"urnic {}\" \"User Commands\"\n.nh\n.ad l\n", literal(title), version);
+  return fmt::format(".ds AD l\n.nr HY 0\n.TH {} 1 \"\" \"urnic {}\" \"User Commands\"\n.nh\n.ad l\n",
+                     literal(title), version);
 }
 
 std::string begun_large(std::string text) {
