@@ -5,6 +5,7 @@ import re
 import time
 
 import harness
+import ucx
 from harness import free_port, wait_until
 from hosts import HostsTest
 from listeners import is_listening
@@ -173,7 +174,7 @@ class OnFabric(DevicesTest):
         self.require("ucx_perftest")
         port = free_port()
         counters = [f"/sys/class/infiniband/urnic{i}/ports/1/counters/port_xmit_data" for i in range(2)]
-        measure = f"ucx_perftest -t tag_bw -s 1048576 -n 200 -w 20 -p {port}"
+        measure = f"{' '.join(ucx.perftest())} -t tag_bw -s 1048576 -n 200 -w 20 -p {port}"
         settings = {
             "UCX_TLS": "rc_v,ud_v,self",
             "UCX_NET_DEVICES": "urnic0:1,urnic1:1",
