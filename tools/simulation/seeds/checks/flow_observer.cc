@@ -114,12 +114,15 @@ FlowObserver::Complaint FlowObserver::check_selective_order(std::uint64_t psn, T
   }
   if (waits_for_receiver_) timer_started_ = std::max(timer_started_, not_ready_until_);
   const Time overdue_since = timer_started_ + limits_.ack_timeout;
-  if (!selective_->requester.may_repeat(psn) && now >= overdue_since) {
+  const bool is_allowed_anyway = selective_->requester.may_repeat(psn);
+  if (now >= overdue_since && !is_allowed_anyway) {
     // What it sent again since may have been the beginning.
     const Time begun = selective_->requester.oldest_sent_at();
     timer_started_ = begun >= overdue_since ? begun : now;
     if (auto complaint = selective_->requester.on_timeout(psn, overdue_since)) return complaint;
   }
+  // Then a timeout does not show, after which it has forgotten what the peer holds.
+  if (now >= overdue_since && is_allowed_anyway && psn == acknowledged_) selective_->requester.may_go_back();
   ++counts_.selective_repetitions;
   if (psn == acknowledged_) ++attempts_.rewinds;
   return selective_->requester.on_repeated(psn, now);
