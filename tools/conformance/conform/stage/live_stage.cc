@@ -372,7 +372,7 @@ Result<std::uint64_t, Trouble> LiveStage::counter(transport::Counter counter, st
   const Time give_up = wire_.now() + kCountersPatience;
   for (;;) {
     await_counters();
-    const auto is = read_counter(std::string(name_of(counter)));
+    auto is = read_counter(std::string(name_of(counter)));
     if (!is || is.value() >= expected || wire_.now() >= give_up) return is;
   }
 }
