@@ -139,7 +139,11 @@ class AgentTest(ClientTest):
             [*own, *nic],
             environment={"CONFORM_TOKEN": TOKEN, **(environment or {})},
         )
-        if not wait_until(lambda: "listens" in agent.output() or not agent.is_running(), PATIENCE):
+        return self.listening(agent)
+
+    def listening(self, agent):
+        wait_until(lambda: "listens" in agent.output() or not agent.is_running(), PATIENCE)
+        if "listens" not in agent.output():
             self.fail_with("the agent does not listen", agent)
         return agent
 

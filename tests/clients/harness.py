@@ -98,6 +98,18 @@ def cmtime_meets_over_tcp():
     return "socket baseline" in usage_of_cmtime()
 
 
+def add_options(parser):
+    """What every command that runs these tests takes."""
+    parser.add_argument("--build", default=str(PROJECT / "build/release"), help="folder of the build to test")
+    parser.add_argument(
+        "--nic",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="of urnic run, for every NIC, such as --nic=--sanitize or --nic=--chaos=seed=7; several times",
+    )
+
+
 def nic_options(options):
     """The options of `urnic run`, with what --nic says, and the port of this run where they say none."""
     words = [*NIC, *map(str, options)]

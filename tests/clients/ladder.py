@@ -100,18 +100,9 @@ def table(outcomes, port):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test"
-    )
+    harness.add_options(parser)
     parser.add_argument(
         "--port", default="host", help="the --port of both NICs; %(default)s by default, as urnic takes it"
-    )
-    parser.add_argument(
-        "--nic",
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="of urnic run, for every NIC, such as --nic=--sanitize or --nic=--chaos=seed=7; several times",
     )
     parser.add_argument("--write", metavar="FILE", type=pathlib.Path, help="write the table to this file")
     parser.add_argument("--list", action="store_true", help="list the lines and end")

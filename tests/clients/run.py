@@ -91,25 +91,19 @@ def all_tests(suite):
 
 def seeds(text):
     first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
+    chosen = range(int(first), int(last or first) + 1)
+    if not chosen:
+        raise argparse.ArgumentTypeError(f"{text} holds no seed: the first number is the smaller one")
+    return chosen
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--build", default=str(harness.PROJECT / "build/release"), help="folder of the build to test"
-    )
+    harness.add_options(parser)
     parser.add_argument("--seed", type=int, default=None, help="of everything drawn; random by default")
     parser.add_argument(
         "--port",
         help=f"the --port of every NIC whose test does not choose it; {harness.USUAL_PORT} by default",
-    )
-    parser.add_argument(
-        "--nic",
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="of urnic run, for every NIC, such as --nic=--sanitize or --nic=--chaos=seed=7; several times",
     )
     parser.add_argument("--kills", type=int, help="how many programs to kill in test_kill and test_host")
     parser.add_argument("--pairs", type=int, help="how many pairs in a row in test_pingpong")

@@ -19,6 +19,7 @@ CASES_OF_URNIC = ["rc/nak/*", "rc/rnr/*", "rc/retry/*", "rc/psn/*", "ud/*"]
 LEAST_PASSED_BY_URNIC = 120
 CASES_ON_AN_INTERFACE = ["rc/nak/*", "rc/read/*", "rc/send/*"]
 LEAST_PASSED_ON_AN_INTERFACE = 60
+FROM_LEFT = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
 CASES_OF_RTL = [
     "rc/access/*",
     "rc/ack/*",
@@ -55,9 +56,7 @@ class PortTest(AgentTest):
             environment={"CONFORM_TOKEN": TOKEN, **(environment or {})},
             **how,
         )
-        if not wait_until(lambda: "listens" in agent.output(), PATIENCE):
-            self.fail_with("the agent does not listen", agent)
-        return agent
+        return self.listening(agent)
 
     def run_conform(self, peer, options, cases, code=0, inside=(), privileged=False):
         words = [*inside, harness.STAGE.urnic, "conform", "--json", "--agent", "127.0.0.1"]
@@ -76,11 +75,10 @@ class OnAnInterface(PortTest):
         inside = self.network_namespace(mtu=3442)
         how = {"inside": inside, "privileged": True}
         self.start_agent_at("10.78.3.2", "af_xdp:right", **how)
-        options = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
-        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        report = self.run_conform("10.78.3.2", FROM_LEFT, CASES_ON_AN_INTERFACE, **how)
         self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
         # Where no NIC has the peer's address, no case can be judged.
-        options += ["--gid", 1]
+        options = [*FROM_LEFT, "--gid", 1]
         report = self.run_conform("10.78.3.9", options, ["rc/sequence/gap_inside_message"], 3, **how)
         self.assertIn("no NIC has the peer's address", report["cases"][0]["reason"])
 
@@ -94,8 +92,7 @@ class OnAnInterface(PortTest):
             self.fail_with("the switch does not start")
         how = {"inside": inside, "privileged": True}
         self.start_agent_at("10.78.3.2", "fabric:tested", environment, **how)
-        options = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
-        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        report = self.run_conform("10.78.3.2", FROM_LEFT, CASES_ON_AN_INTERFACE, **how)
         self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
 
     def test_the_nic_of_a_host(self):
@@ -103,8 +100,7 @@ class OnAnInterface(PortTest):
         inside = self.network_namespace(3442, "address add 10.78.3.2/24 dev right")
         how = {"inside": inside, "privileged": True}
         self.start_agent_on(["--port", "host"], self.environment_of_root(), **how)
-        options = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
-        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        report = self.run_conform("10.78.3.2", FROM_LEFT, CASES_ON_AN_INTERFACE, **how)
         self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
 
     def test_an_interface_needs_an_address(self):
