@@ -160,8 +160,8 @@ std::optional<RawFrame> CaptureReader::next_in_file() {
 int CaptureReader::next_ex(pcap_pkthdr*& header, const u_char*& data) {
   while (!rest_until_ || Clock::now() < *rest_until_) {
     const int status = pcap_next_ex(pcap_.get(), &header, &data);
-    const bool is_file = pcap_file(pcap_.get()) != nullptr;
-    if (status == PCAP_ERROR_BREAK && !is_file) {
+    // Of a file it is the end.
+    if (status == PCAP_ERROR_BREAK && pcap_file(pcap_.get()) == nullptr) {
       begin_rest();
     } else if (status != 0) {
       return status;

@@ -142,7 +142,7 @@ static int command_open(void) {
   fcntl(device->async_fd, F_SETFL, fcntl(device->async_fd, F_GETFL) | O_NONBLOCK);
   if ((errno = ibv_query_device(device, &attr)) != 0) return refuse_call("ibv_query_device");
   if ((errno = ibv_query_port(device, port, &port_attr)) != 0) return refuse_call("ibv_query_port");
-  if (!choose_gid(words[3], &entry)) return refuse("there is no such GID");
+  if (!choose_gid(words[3], &entry)) return refuse("there is no such GID: --gid N chooses another");
   say(" device=%s gid-index=%u mtu=%d reads=%d atomics=%d gid=", ibv_get_device_name(device->device),
       gid_index, port_attr.active_mtu, attr.max_qp_rd_atom, attr.atomic_cap != IBV_ATOMIC_NONE);
   say_hex(entry.gid.raw, 16);

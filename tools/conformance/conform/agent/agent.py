@@ -302,7 +302,7 @@ class Client:
                 digits = entry.gid_str().replace(":", "")
                 if not has_digits or (entry.gid_type == e.IBV_GID_TYPE_ROCE_V2 and digits == text):
                     return digits
-        raise Refusal("there is no such GID")
+        raise Refusal("there is no such GID: --gid N chooses another")
 
     def pd(self):
         must(len(self.pds) < MOST_OBJECTS, "too many")

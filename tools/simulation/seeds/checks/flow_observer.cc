@@ -114,15 +114,16 @@ FlowObserver::Complaint FlowObserver::check_selective_order(std::uint64_t psn, T
   }
   if (waits_for_receiver_) timer_started_ = std::max(timer_started_, not_ready_until_);
   const Time overdue_since = timer_started_ + limits_.ack_timeout;
-  const bool is_allowed_anyway = selective_->requester.may_repeat(psn);
-  if (now >= overdue_since && !is_allowed_anyway) {
+  const bool is_overdue = now >= overdue_since;
+  if (is_overdue && !selective_->requester.may_repeat(psn)) {
     // What it sent again since may have been the beginning.
     const Time begun = selective_->requester.oldest_sent_at();
     timer_started_ = begun >= overdue_since ? begun : now;
     if (auto complaint = selective_->requester.on_timeout(psn, overdue_since)) return complaint;
+  } else if (is_overdue && psn == acknowledged_) {
+    // It may be sent again anyway, so a timeout does not show, which forgets what the peer holds.
+    selective_->requester.may_go_back();
   }
-  // Then a timeout does not show, after which it has forgotten what the peer holds.
-  if (now >= overdue_since && is_allowed_anyway && psn == acknowledged_) selective_->requester.may_go_back();
   ++counts_.selective_repetitions;
   if (psn == acknowledged_) ++attempts_.rewinds;
   return selective_->requester.on_repeated(psn, now);
