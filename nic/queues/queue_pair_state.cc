@@ -3,6 +3,7 @@
 #include "nic/queues/queue_pair_state.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cerrno>

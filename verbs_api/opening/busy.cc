@@ -3,6 +3,7 @@
 #include "verbs_api/device/busy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>

@@ -142,7 +142,6 @@ class Relay {
 struct Outcome {
   std::array<std::vector<Bytes>, 2> frames;
   std::array<std::int64_t, 2> end_ns{};
-  friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
 /// One NIC sends messages one after the other, two under way at a time, and the other receives them.
