@@ -5,9 +5,11 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <span>
 #include <system_error>
 #include <thread>
@@ -98,12 +100,15 @@ std::optional<CaptureReader> CaptureReader::open_live(const std::string& interfa
     return std::nullopt;
   }
   pcap_t* const pcap = reader.pcap_.get();
-  pcap_set_snaplen(pcap, kLiveSnapBytes);
-  pcap_set_promisc(pcap, 1);
-  pcap_set_timeout(pcap, kLiveTimeoutMs);
-  pcap_set_buffer_size(pcap, kLiveBufferBytes);
-  pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO);
-  const int status = pcap_activate(pcap);
+  const int statuses[] = {
+      pcap_set_snaplen(pcap, kLiveSnapBytes),
+      pcap_set_promisc(pcap, 1),
+      pcap_set_timeout(pcap, kLiveTimeoutMs),
+      pcap_set_buffer_size(pcap, kLiveBufferBytes),
+      pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO),
+  };
+  const auto refused = std::ranges::find_if(statuses, [](int status) { return status < 0; });
+  const int status = refused != std::end(statuses) ? *refused : pcap_activate(pcap);
   if (status < 0) {
     const std::string detail = pcap_geterr(pcap);
     why = pcap_statustostr(status) + (detail.empty() ? "" : ": " + detail);
@@ -173,9 +178,9 @@ int CaptureReader::next_ex(pcap_pkthdr*& header, const u_char*& data) {
 }
 
 void CaptureReader::begin_rest() {
-  rest_until_ = Clock::now() + kTimeOfRest;
   char reason[PCAP_ERRBUF_SIZE] = "";
-  pcap_setnonblock(pcap_.get(), 1, reason);
+  const bool is_nonblocking = pcap_setnonblock(pcap_.get(), 1, reason) == 0;
+  rest_until_ = Clock::now() + (is_nonblocking ? kTimeOfRest : Clock::duration::zero());
 }
 
 ReadResult CaptureReader::next_of_pcap(RawFrame& frame, std::string& why) {
