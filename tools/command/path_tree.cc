@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,20 +27,30 @@ namespace fs = std::filesystem;
 constexpr const char* kLock = "lock";
 constexpr const char* kOld = ".old";
 constexpr const char* kBusLink = "bus";
+constexpr std::chrono::seconds kTimeToMake(10);
 
 bool has_lock(const fs::path& tree) {
   const auto lock = nic::LockFile::open((tree / kLock).string(), nic::LockFile::Missing::kFail);
   return lock && !lock.value().try_lock();
 }
 
+/// Between the making of a folder and its lock there are microseconds, or a while on a busy host. A folder's
+/// time is when something was made in it last.
+bool may_be_in_the_making(const fs::path& tree) {
+  std::error_code code;
+  const auto made = fs::last_write_time(tree, code);
+  return !code && fs::file_time_type::clock::now() - made < kTimeToMake;
+}
+
 /// Whether the program and all that it started are gone. We cannot see programs of another PID namespace;
-/// these count as gone when they hold no lock.
+/// these count as gone when they hold no lock and have had the time to take it.
 bool is_left_behind(const fs::path& tree) {
   if (tree.extension() == kOld) return !has_lock(tree);
   const auto name = nic::ProcessName::parse(tree.filename().string());
   if (!name) return false;
   const bool can_be_seen = name->pid_namespace == nic::ProcessName::own().pid_namespace;
   if (can_be_seen && (kill(name->process, 0) == 0 || errno != ESRCH)) return false;
+  if (!can_be_seen && may_be_in_the_making(tree)) return false;
   return !has_lock(tree);
 }
 

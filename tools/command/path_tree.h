@@ -23,8 +23,8 @@ struct TreeDevice {
 ///
 /// It is named after this process, which is to become the program, and locked by a descriptor that the
 /// program inherits. The process that makes the next folder removes each one whose process and lock are gone.
-/// The errors are the file system's. The path that it returns has no
-/// links in it.
+/// It cannot see processes of other PID namespaces: there a folder goes whose lock is gone, and which is 10
+/// seconds old. The errors are the file system's. The path that it returns has no links in it.
 Result<std::string, Error> make_path_tree(const std::string& folder, const std::vector<TreeDevice>& devices);
 
 }  // namespace urnic::tools

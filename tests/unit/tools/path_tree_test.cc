@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -304,8 +305,17 @@ TEST_F(PathTree, IsRemovedByTheNextWhenItsPidNamespaceIsGone) {
   const fs::path left = tree_of(getpid(), 17);
   fs::create_directories(left);
   std::ofstream(left / "lock") << "";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::seconds(11));
   ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
   EXPECT_FALSE(fs::exists(left));
+}
+
+// Seen once: two containers began at the same moment, and one of them could not lock its folder.
+TEST_F(PathTree, StaysWhileAProcessOfAnotherPidNamespaceMayStillLockIt) {
+  const fs::path in_the_making = tree_of(getpid(), 17);
+  fs::create_directories(in_the_making);
+  ASSERT_TRUE(make_path_tree(paths(), {{.config = device()}}));
+  EXPECT_TRUE(fs::exists(in_the_making));
 }
 
 TEST_F(PathTree, LeavesAloneWhatIsNotATree) {
