@@ -1,6 +1,6 @@
 # Copyright the urnic authors. SPDX-License-Identifier: BSD-3-Clause
-"""`urnic conform` by other ports than UDP sockets: all of an interface, and test benches, where tester and
-NIC under test have one virtual time."""
+"""`urnic conform` by other ports than UDP sockets: those that programs share with each other, interfaces, and
+test benches, where tester and NIC under test have one virtual time."""
 import json
 import os
 import threading
@@ -19,6 +19,8 @@ CASES_OF_URNIC = ["rc/nak/*", "rc/rnr/*", "rc/retry/*", "rc/psn/*", "ud/*"]
 LEAST_PASSED_BY_URNIC = 120
 CASES_ON_AN_INTERFACE = ["rc/nak/*", "rc/read/*", "rc/send/*"]
 LEAST_PASSED_ON_AN_INTERFACE = 60
+CASES_BESIDE_A_PROGRAM = [*CASES_ON_AN_INTERFACE, "ud/*"]
+LEAST_PASSED_BESIDE_A_PROGRAM = 90
 FROM_LEFT = ["--port", "af_xdp:left", "--ip", "10.78.3.1"]
 CASES_OF_RTL = [
     "rc/access/*",
@@ -58,14 +60,50 @@ class PortTest(AgentTest):
         )
         return self.listening(agent)
 
-    def run_conform(self, peer, options, cases, code=0, inside=(), privileged=False):
+    def run_conform(self, peer, options, cases, code=0, inside=(), privileged=False, environment=None):
         words = [*inside, harness.STAGE.urnic, "conform", "--json", "--agent", "127.0.0.1"]
         words += ["--agent-port", self.port, *options]
         words += [word for pattern in cases for word in ("--filter", pattern)]
-        environment = {"CONFORM_TOKEN": TOKEN}
+        environment = {"CONFORM_TOKEN": TOKEN, **(environment or {})}
         process = self.start_plain("conform", [*map(str, words), peer], environment, privileged)
         self.expect_end(process, 600, code)
         return json.loads(process.output())
+
+
+class BesideAProgram(PortTest):
+    """The tester has the port that a program's NIC would have beside the NIC under test."""
+
+    def play(self, peer, port, **how):
+        report = self.run_conform(peer, ["--port", port], CASES_BESIDE_A_PROGRAM, **how)
+        self.expect_passed(report, LEAST_PASSED_BESIDE_A_PROGRAM)
+
+    def test_on_one_host(self):
+        how = {
+            "inside": self.own_host(),
+            "privileged": True,
+            "environment": self.environment_of_root(),
+        }
+        self.start_agent_on(["--port", "host"], **how)
+        self.play("10.99.0.1", "host", **how)
+        report = self.run_conform("10.99.0.1", ["--port", "host"], ["cm/stale/*"], 3, **how)
+        reasons = {case["reason"] for case in report["cases"]}
+        self.assertEqual(len(reasons), 1)
+        self.assertIn("this host's connection manager answers at the tester's address", reasons.pop())
+
+    def test_on_one_fabric(self):
+        self.start_agent_at("10.78.3.2", "fabric:tested")
+        self.play("10.78.3.2", "fabric:tested")
+
+    def test_over_one_wire(self):
+        port = f"vhost:{self.runtime}/wire"
+        self.start_agent_at("10.78.3.2", port)
+        self.play("10.78.3.2", port)
+
+    def test_a_port_that_leads_nowhere(self):
+        words = [harness.STAGE.urnic, "conform", "--port", "loopback", "--token", "x", "10.78.3.2"]
+        process = self.start_plain("conform", words)
+        self.expect_end(process, code=2)
+        self.assertIn("the port loopback leads to no peer", process.output())
 
 
 class OnAnInterface(PortTest):
@@ -81,6 +119,14 @@ class OnAnInterface(PortTest):
         options = [*FROM_LEFT, "--gid", 1]
         report = self.run_conform("10.78.3.9", options, ["rc/sequence/gap_inside_message"], 3, **how)
         self.assertIn("no NIC has the peer's address", report["cases"][0]["reason"])
+
+    def test_through_packet_sockets(self):
+        inside = self.network_namespace(mtu=3442)
+        how = {"inside": inside, "privileged": True}
+        self.start_agent_at("10.78.3.2", "af_packet:right", **how)
+        options = ["--port", "af_packet:left", "--ip", "10.78.3.1"]
+        report = self.run_conform("10.78.3.2", options, CASES_ON_AN_INTERFACE, **how)
+        self.expect_passed(report, LEAST_PASSED_ON_AN_INTERFACE)
 
     def test_a_nic_of_a_fabric(self):
         """The fabric's uplink leads to the tester."""
@@ -117,7 +163,10 @@ class OnAnInterface(PortTest):
         ]
         process = self.start_plain("conform", words, privileged=True)
         self.expect_end(process, code=2)
-        self.assertIn("the tester needs an address that is free on left: give --ip", process.output())
+        self.assertIn(
+            "others are on interface left, so the NIC needs an address that is free there: give --ip",
+            process.output(),
+        )
 
 
 class BenchTest(PortTest):

@@ -195,7 +195,6 @@ ALLOWED = {
     f"{CONFORM}/agent": {f"{CONFORM}/agent", "drivers/descriptor.h", "transport"},
     f"{CONFORM}/wire": {
         *(f"{CONFORM}/wire", "tools/conformance/check/packets", "nic", "transport"),
-        *("drivers/af_xdp", "drivers/bench", "drivers/interface", "drivers/udp"),
         "drivers/pcap/lost_identification.h",
     },
     f"{CONFORM}/stage": {

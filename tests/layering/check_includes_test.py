@@ -69,7 +69,7 @@ ALLOWED = (
     ("verbs_api/config/environment.cc", "const char* const text = secure_getenv(name);  // not getenv"),
     ("verbs_api/opening/open.cc", '#include "nic/device/device.h"\n#include <infiniband/verbs.h>'),
     (
-        "tools/runtime/dropin/open_port.cc",
+        "tools/runtime/port/open_port.cc",
         '#include "drivers/dpdk/port.h"\n#include "verbs_api/config/environment.h"',
     ),
     ("tools/command/commands/sim_command.cc", '#include "tools/simulation/seeds/runner.h"'),

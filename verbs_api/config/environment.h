@@ -40,6 +40,7 @@ struct NicEnvironment {
   std::optional<nic::AdversarySettings> chaos;  ///< the process's, of its first device; absent: none
   FaultList drawn_faults;  ///< that chaos has drawn, beside `faults`; the user is not told which fired
   std::optional<SanitizerSettings> sanitizer;  ///< the process's, of its first device; absent: it is off
+  std::string switch_program;                  ///< to start if none runs; empty: the one beside the drop-in
   std::string paths_folder;                    ///< shows the device's files to programs; empty: none does
   bool has_icrc_always = false;                ///< also between NICs that share memory
   bool is_port_chosen = false;                 ///< by the user; else it is the default

@@ -13,7 +13,7 @@ namespace urnic::verbs_api {
 /// recorder around it, as `environment` asks. Blocks as nic::PortOpener does; the error is for a person.
 /// EBUSY: another process of the same `urnic run` has it open. `environment` must outlive the port.
 ///
-/// Declared here and defined in tools/runtime/dropin, where drivers meet the verbs: nothing in verbs_api
+/// Declared here and defined in tools/runtime/port, where drivers meet the verbs: nothing in verbs_api
 /// knows a driver.
 Result<nic::OpenedPort, Error> open_port(const NicEnvironment& environment);
 

@@ -32,8 +32,8 @@ scripts::PacketFields datagram(std::uint32_t psn, std::uint32_t dst) {
   packet.payload.assign(4, std::byte{0});
   return packet;
 }
-constexpr std::uint32_t kFirstDestination = 0x10000 | kOwnQp;
-constexpr std::uint32_t kSecondDestination = 0x20000 | kOwnQp;
+constexpr std::uint32_t kFirstDestination = 0x1000 | kOwnQp;
+constexpr std::uint32_t kSecondDestination = 0x2000 | kOwnQp;
 
 constexpr const char* kTwoDatagrams =
     "service ud\npost send id=1 length=4 dst=0x33 qkey=1 burst\n"
@@ -57,8 +57,8 @@ TEST_F(LiveObjectsTest, IsAllDestinationsOfDatagrams) {
   const auto outcome = play(lines);
   EXPECT_FALSE(outcome.failure) << outcome.failure->message;
   EXPECT_EQ(outcome.not_judged.size(), 1u) << "no packet tells its address handle";
-  EXPECT_THAT(agent.lines, Contains(HasSubstr(" ah=0 dst=81921 qkey=1")));
-  EXPECT_THAT(agent.lines, Contains(HasSubstr(" ah=1 dst=147457 qkey=1")));
+  EXPECT_THAT(agent.lines, Contains(HasSubstr(" ah=0 dst=4198401 qkey=1")));
+  EXPECT_THAT(agent.lines, Contains(HasSubstr(" ah=1 dst=4202497 qkey=1")));
 }
 
 TEST_F(LiveObjectsTest, NoticesADatagramForAnotherDestination) {

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using transport::Duration;
 using transport::Time;
 
-inline constexpr std::uint32_t kOwnQp = 0x4001;
+inline constexpr std::uint32_t kOwnQp = 0x400001;
 
 class FakeAgent final : public Agent {
  public:

@@ -20,7 +20,7 @@ using ::testing::StartsWith;
 TEST_F(LiveStageTest, MakesWhatTheScriptWants) {
   play("expect-psn 5\nmtu 2048\nresources 3\nsilence");
   EXPECT_THAT(agent.lines, Contains("qp rc 0 64"));
-  EXPECT_THAT(agent.lines, Contains(StartsWith("connect 0 16385 ")));
+  EXPECT_THAT(agent.lines, Contains(StartsWith("connect 0 4194305 ")));
   EXPECT_THAT(agent.lines, Contains("modify 0 INIT access=14"));
   EXPECT_THAT(agent.lines, Contains("modify 0 RTR mtu=4 receive-psn=5 resources=3 rnr-timer=12"));
   EXPECT_THAT(agent.lines, Contains("modify 0 RTS send-psn=200 timeout=19 retry=7 rnr-retry=7 reads=4"));

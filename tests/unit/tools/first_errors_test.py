@@ -84,14 +84,15 @@ ROWS = (
     ("conform nonsense", USAGE, ("conform: 'nonsense' is no IP address",)),
     ("conform --filter nothing 192.0.2.2", USAGE, ("no case has such a name", "'urnic conform --list'")),
     (
-        "conform --port fabric --token secret 192.0.2.2",
+        "conform --port loopback --token secret 192.0.2.2",
         USAGE,
-        ("conform: of the ports, only udp, udp:ADDRESS, bench:PATH and af_xdp:INTERFACE can play cases",),
+        ("conform: the port loopback leads to no peer",),
     ),
+    ("conform --port nothing --token secret 192.0.2.2", USAGE, ("conform: --port nothing:", "bench:PATH")),
     (
         "conform --mtu 1500 --token secret 192.0.2.2",
         USAGE,
-        ("conform: --ip and --mtu are for interfaces and benches", "say --port udp:ADDRESS"),
+        ("the ports udp and host the tester has what the host has", "udp:ADDRESS names an address"),
     ),
     ("conform 192.0.2.2", USAGE, ("what does the agent want to hear? Set CONFORM_TOKEN, or --token",)),
     ("view", USAGE, ("view: which file? Write: urnic view FILE", "urnic run --pcap FILE -- PROGRAM")),

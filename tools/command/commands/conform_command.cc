@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "nic/host/port_spec.h"
 #include "tools/command/console.h"
 #include "tools/command/temporary_folder.h"
 #include "tools/conformance/conform/agent/agent_reply.h"
@@ -23,7 +22,6 @@
 #include "tools/conformance/conform/html/html_report.h"
 #include "tools/conformance/conform/results/report.h"
 #include "tools/conformance/conform/results/result_log.h"
-#include "tools/conformance/conform/wire/open_wire.h"
 
 namespace urnic::tools {
 namespace {
@@ -111,16 +109,17 @@ ConformCommand::ConformCommand(CLI::App& app, Invocation& invocation) {
   command->add_option("peer", peer_, "The IP address of the NIC under test, where its agent listens, too")
       ->type_name("PEER");
   command
-      ->add_option(
-          "--port", port_,
-          "From where to send: udp, or udp:ADDRESS of this host; af_xdp:INTERFACE, all of an interface; "
-          "or bench:PATH, a test bench with the NIC under test")
+      ->add_option("--port", port_,
+                   "From where to send: a port as 'urnic run --port' takes it, such as udp:ADDRESS, host, "
+                   "fabric:NAME, af_xdp:INTERFACE or bench:PATH")
       ->type_name("PORT");
-  command->add_option("--ip", own_ip_, "The tester's own address on an interface, or a bench (10.77.0.1)")
+  command
+      ->add_option("--ip", own_ip_,
+                   "The tester's own address, where the port does not bring one: ADDRESS[/PREFIX]")
       ->type_name("ADDRESS");
-  command->add_option("--mtu", mtu_, "The largest IP packet there, in bytes (the interface's; 4200)")
-      ->type_name("N")
-      ->check(CLI::Range(576u, 9216u));
+  command
+      ->add_option("--mtu", mtu_, "The largest IP packet there, in bytes; without it, as 'urnic run' has it")
+      ->type_name("N");
   command->add_option("--agent", agent_, "Where agent and listener are, if not at PEER")
       ->type_name("ADDRESS");
   command->add_option("--token", token_, "What the agent wants to hear; without it, $CONFORM_TOKEN")
@@ -202,8 +201,8 @@ int ConformCommand::run() const {
     complain("conform: what does the agent want to hear? Set CONFORM_TOKEN, or --token");
     return kExitUsage;
   }
-  const auto wire = open_wire(*peer);
-  if (wire == nullptr) return kExitUsage;
+  const std::optional<Tester> tester = open_tester(*peer);
+  if (!tester) return kExitUsage;
   std::unique_ptr<conform::ResultLog> log;
   if (!resume_.empty()) {
     auto opened = conform::ResultLog::open(resume_, peer_, cases);
@@ -228,7 +227,7 @@ int ConformCommand::run() const {
                                        .gid = gid_.empty() ? conform::to_hex(gid.data(), gid.size()) : gid_,
                                        .settle = std::chrono::milliseconds(settle_ms_)},
                               .captures = captures},
-                             *wire);
+                             *tester->wire);
   std::vector<CaseResult> results;
   for (const Case& next : cases) {
     const CaseResult* const earlier = log == nullptr ? nullptr : log->find(next.name);
@@ -244,26 +243,11 @@ int ConformCommand::run() const {
   return report(results, folder.has_value());
 }
 
-std::unique_ptr<conform::PortWire> ConformCommand::open_wire(const Gid& peer) const {
-  const auto fail = [](const std::string& why) {
-    complain("conform: " + why);
-    return nullptr;
-  };
-  const auto port = nic::PortSpec::parse(port_);
-  if (!port) return fail(fmt::format("--port {}: {}", port_, port.error().message));
-  const bool is_udp = port.value().kind == nic::PortSpec::Kind::kUdp;
-  if (is_udp && (!own_ip_.empty() || mtu_ != 0)) {
-    return fail(
-        "--ip and --mtu are for interfaces and benches; UDP sockets have what the host has: say --port "
-        "udp:ADDRESS");
-  }
-  const std::string& text = is_udp ? port.value().target : own_ip_;
-  const auto own = text.empty() ? std::optional(Gid{}) : read_address(text);
-  if (!own) return fail(fmt::format("the tester's address '{}' is no IP address", text));
-  auto wire = conform::open_wire(
-      {.port = port.value(), .own = *own, .peer = peer, .link_mtu = static_cast<std::uint16_t>(mtu_)});
-  if (!wire) return fail(wire.error().message);
-  return std::move(wire.value());
+std::optional<Tester> ConformCommand::open_tester(const Gid& peer) const {
+  auto tester = tools::open_tester({.port = port_, .ip = own_ip_, .mtu = mtu_, .peer = peer});
+  if (tester) return std::move(tester.value());
+  complain("conform: " + tester.error().message);
+  return std::nullopt;
 }
 
 int ConformCommand::report(std::vector<CaseResult>& results, bool are_captures_temporary) const {

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/command/command.h"
+#include "tools/command/tester.h"
 #include "tools/conformance/conform/results/verdict.h"
-#include "tools/conformance/conform/wire/port_wire.h"
 #include "transport/wire/address.h"
 
 namespace urnic::tools {
@@ -25,14 +25,14 @@ class ConformCommand {
  private:
   int run() const;
   /// Nothing, after a complaint, if there cannot be one.
-  std::unique_ptr<conform::PortWire> open_wire(const transport::wire::Gid& peer) const;
+  std::optional<Tester> open_tester(const transport::wire::Gid& peer) const;
   /// Writes what the user wants of them. `are_captures_temporary`: their files are gone afterwards.
   int report(std::vector<conform::CaseResult>& results, bool are_captures_temporary) const;
 
   std::string peer_;
   std::string port_ = "udp";
   std::string own_ip_;
-  unsigned mtu_ = 0;
+  std::string mtu_;
   std::string agent_;
   std::string token_;
   unsigned agent_port_ = 7900;

@@ -12,6 +12,7 @@
 #include "tools/conformance/conform/cases/playable.h"
 #include "tools/conformance/conform/connections/mad_packet.h"
 #include "tools/conformance/conform/packet_judge.h"
+#include "tools/conformance/conform/wire/own_qp.h"
 #include "tools/conformance/player/connections/runner.h"
 #include "tools/conformance/script/connections/dialect.h"
 #include "tools/conformance/script/parser.h"
@@ -19,9 +20,8 @@
 namespace urnic::conform {
 namespace {
 
-/// Each case has another queue pair, so that what comes late is no part of the next.
-constexpr std::uint32_t kFirstQp = 0x4000;
-constexpr std::uint32_t kQps = 0x1000;
+constexpr const char* kManagersOfHost =
+    "with --port host, this host's connection manager answers at the tester's address: try udp:ADDRESS";
 constexpr const char* kNoBench = "the bench has gone, or has granted no time for a minute";
 
 CaseResult unknown(const Case& next, std::string reason) {
@@ -84,7 +84,7 @@ CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
   const auto pace = Pace::plan(script, settings.value());
   if (!pace) return unknown(next, pace.error().message);
   if (const auto error = agent_.find()) return unknown(next, error->message);
-  const std::uint32_t own_qp = kFirstQp + cases_++ % kQps;
+  const std::uint32_t own_qp = conform::own_qp(wire_.numbers(), cases_++);
   wire_.begin_case(own_qp);
   Peer peer = config_.peer;
   peer.tester = wire_.own();
@@ -106,6 +106,7 @@ CaseResult Campaign::play(const Case& next, const scripts::Script& script) {
 
 CaseResult Campaign::play_connection(const Case& next, const scripts::Script& script) {
   if (wire_.is_in_lock_step()) return unknown(next, "with a bench, no cases about connections are played");
+  if (wire_.numbers().bits != 0) return unknown(next, kManagersOfHost);
   if (connections::needs_listener(script) || listener_.was_there()) {
     if (const auto error = listener_.find()) return unknown(next, error->message);
   }

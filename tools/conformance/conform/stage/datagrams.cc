@@ -3,18 +3,10 @@
 #include "tools/conformance/conform/stage/datagrams.h"
 
 #include <algorithm>
-#include <bit>
 
-#include "tools/conformance/conform/wire/wire.h"
+#include "tools/conformance/conform/wire/own_qp.h"
 
 namespace urnic::conform {
-namespace {
-
-/// Destinations are counted from 1 on, in the bits above the number of the tester's queue pair.
-constexpr int kPlace = std::popcount(kOwnQpMask);
-constexpr std::size_t kMostDestinations = 0xff;
-
-}  // namespace
 
 std::optional<std::uint32_t> Datagrams::destination(std::uint32_t script_qp) {
   auto found = std::find(destinations_.begin(), destinations_.end(), script_qp);
@@ -23,12 +15,13 @@ std::optional<std::uint32_t> Datagrams::destination(std::uint32_t script_qp) {
     found = destinations_.insert(found, script_qp);
   }
   const auto place = static_cast<std::uint32_t>(found - destinations_.begin() + 1);
-  return place << kPlace | own_qp_;
+  return as_destination(own_qp_, place);
 }
 
 scripts::PacketFields Datagrams::as_script_has_it(scripts::PacketFields packet) const {
-  const std::uint64_t place = packet.dst >> kPlace;
-  const bool is_known = (packet.dst & kOwnQpMask) == own_qp_ && place > 0 && place <= destinations_.size();
+  const auto number = static_cast<std::uint32_t>(packet.dst);
+  const std::uint32_t place = place_in(number);
+  const bool is_known = without_place(number) == own_qp_ && place > 0 && place <= destinations_.size();
   if (is_known) packet.dst = destinations_[place - 1];
   if (packet.src == peers_qp_) packet.src = scripts_qp_;
   return packet;

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
+
+#include "tools/conformance/conform/wire/own_qp.h"
 
 namespace urnic::conform {
 namespace {
@@ -21,15 +25,21 @@ constexpr transport::Duration kNeighborPatience = 3s;
 
 }  // namespace
 
-PortWire::PortWire(Parts parts, const Addresses& addresses)
-    : parts_(std::move(parts)), addresses_(addresses) {
-  if (parts_.ethernet == nullptr) lost_identification_.emplace(parts_.port->max_frame_bytes());
+PortWire::PortWire(nic::OpenedPort opened, const nic::Clock& clock, const IpOverEthernet::Ends& ends)
+    : clock_(clock), addresses_{.own = ends.own, .peer = ends.peer}, opened_(std::move(opened)) {
+  if (opened_.port->medium() == nic::Medium::kIp) {
+    lost_identification_.emplace(opened_.port->max_frame_bytes());
+    return;
+  }
+  auto ethernet = std::make_unique<IpOverEthernet>(std::move(opened_.port), ends, clock);
+  ethernet_ = ethernet.get();
+  opened_.port = std::move(ethernet);
 }
 
 /// On Ethernet: the peer may come later than the tester, as a program opens its NIC when it wants one.
 bool PortWire::find_peer() {
   const transport::Time until = now() + kNeighborPatience;
-  while (parts_.ethernet != nullptr && !parts_.ethernet->has_found_peer()) {
+  while (ethernet_ != nullptr && !ethernet_->has_found_peer()) {
     if (is_lost() || now() >= until) return false;
     wait(until);
     take_arrived();
@@ -42,18 +52,18 @@ bool PortWire::send(std::span<const std::byte> ib) {
   const std::vector<std::byte> packet = make_roce_packet(addresses_, ib);
   const transport::Time until = now() + 1s;
   for (;;) {
-    const auto room = parts_.port->reserve().subspan(0);
+    const auto room = opened_.port->reserve().subspan(0);
     if (room.size() >= packet.size()) {
       std::copy(packet.begin(), packet.end(), room.begin());
-      parts_.port->commit(packet.size());
+      opened_.port->commit(packet.size());
       record(packet, true);
       return true;
     }
     if (!room.empty() || now() > until) return false;
-    if (parts_.time != nullptr) {
+    if (opened_.time != nullptr) {
       wait(until);
     } else {
-      parts_.port->flush();
+      opened_.port->flush();
       poll(nullptr, 0, 1);
     }
   }
@@ -61,13 +71,13 @@ bool PortWire::send(std::span<const std::byte> ib) {
 
 bool PortWire::take_arrived() {
   std::array<nic::ReceivedFrame, 16> frames;
-  const std::size_t count = parts_.port->receive(frames);
+  const std::size_t count = opened_.port->receive(frames);
   for (const nic::ReceivedFrame& frame : std::span(frames).first(count)) {
     std::span<const std::byte> packet = frame;
     if (lost_identification_) packet = lost_identification_->restore(packet);
     record(packet, false);
     auto heard = read_roce_packet(addresses_, packet);
-    if (!heard || (heard->destination_qp & kOwnQpMask) != own_qp_) continue;
+    if (!heard || without_place(heard->destination_qp) != own_qp_) continue;
     arrived_.push_back({.at = now(),
                         .ib = std::move(heard->ib),
                         .fault = std::move(heard->fault),
@@ -91,30 +101,30 @@ std::optional<Arrival> PortWire::receive(transport::Time until) {
 }
 
 void PortWire::wait_in_real_time(transport::Duration duration) {
-  if (parts_.time != nullptr) poll(nullptr, 0, static_cast<int>(duration / 1ms));
+  if (opened_.time != nullptr) poll(nullptr, 0, static_cast<int>(duration / 1ms));
 }
 
 /// Until that time at most, or until something may have come, or the port has something to send.
 void PortWire::wait(transport::Time until) {
-  parts_.port->flush();
+  opened_.port->flush();
   if (is_lost()) {
     skipped_ += until - now();
     return;
   }
-  const transport::Time next = std::min(until, std::max(now(), parts_.port->next_due()));
-  if (parts_.time != nullptr) return pass(next);
+  const transport::Time next = std::min(until, std::max(now(), opened_.port->next_due()));
+  if (opened_.time != nullptr) return pass(next);
   const transport::Duration left = next - now();
-  pollfd readable{.fd = parts_.port->wake_fd(), .events = POLLIN, .revents = 0};
+  pollfd readable{.fd = opened_.port->wake_fd(), .events = POLLIN, .revents = 0};
   const timespec most{.tv_sec = static_cast<time_t>(left / 1s),
                       .tv_nsec = static_cast<long>((left % 1s).count())};
-  if (!parts_.port->arm()) ppoll(&readable, 1, &most, nullptr);
-  parts_.port->disarm();
+  if (!opened_.port->arm()) ppoll(&readable, 1, &most, nullptr);
+  opened_.port->disarm();
 }
 
 /// The same by the time of a wire that grants it, until that is lost.
 void PortWire::pass(transport::Time until) {
   const auto give_up = std::chrono::steady_clock::now() + kBenchPatience;
-  while (!is_lost() && !parts_.time->step(until)) {
+  while (!is_lost() && !opened_.time->step(until)) {
     hangs_ = std::chrono::steady_clock::now() > give_up;
   }
 }
@@ -129,7 +139,7 @@ void PortWire::begin_case(std::uint32_t own_qp) {
 
 void PortWire::record(std::span<const std::byte> bytes, bool is_sent) {
   if (record_.size() == kMostRecorded) return;
-  record_.push_back({parts_.clock->wall_time(), is_sent, {bytes.begin(), bytes.end()}});
+  record_.push_back({clock_.wall_time(), is_sent, {bytes.begin(), bytes.end()}});
 }
 
 }  // namespace urnic::conform

@@ -14,10 +14,6 @@
 
 namespace urnic::conform {
 
-/// The tester's queue pair has a number of these bits. Others above them name the same one: so the tester can
-/// be several destinations of datagrams.
-inline constexpr std::uint32_t kOwnQpMask = 0xffff;
-
 /// What came from the peer for the tester's queue pair.
 struct Arrival {
   transport::Time at;

@@ -106,8 +106,9 @@ drivers::UdpPort::Config udp_config(const NicEnvironment& environment) {
           .may_segment = !environment.port.is_unsegmented};
 }
 
-std::string switch_program() {
-  return folder_of_this_library() + "/urnic_switch";
+std::string switch_program(const NicEnvironment& environment) {
+  const std::string& own = environment.switch_program;
+  return own.empty() ? folder_of_this_library() + "/urnic_switch" : own;
 }
 
 /// What rdma_cm asks about ways of a NIC that has the host's addresses.
@@ -146,7 +147,7 @@ Result<nic::OpenedPort, Error> join_host(const NicEnvironment& environment) {
   const auto files = nic::host_switch_files();
   if (!files) return files.error();
   auto joined = drivers::Membership::join(
-      files.value(), switch_program(),
+      files.value(), switch_program(environment),
       environment.is_port_chosen ? Reach::kAllHosts : Reach::kThisHostAtLeast, std::move(file),
       [](const std::string& text) { fmt::print(stderr, "urnic: {}\n", text); },
       environment.port.is_each ? environment.host.all.front().interface_index : 0);
@@ -186,7 +187,7 @@ Result<PortPointer, Error> open_wire(const NicEnvironment& environment, int last
   }
   const drivers::DpdkOptions options{.verbose = environment.verbose};
   if (spec.kind != nic::PortSpec::Kind::kFabric) return drivers::open_dpdk_port(spec, link_mtu, options);
-  const auto joined = drivers::join_fabric(spec, link_mtu, switch_program(), last_words);
+  const auto joined = drivers::join_fabric(spec, link_mtu, switch_program(environment), last_words);
   if (!joined) return joined.error();
   const drivers::FabricPort& port = joined.value();
   const nic::PortSpec back{
