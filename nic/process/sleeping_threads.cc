@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,7 +47,7 @@ bool do_other_threads_sleep() {
   const std::string own = std::to_string(gettid());
   while (const dirent* const entry = readdir(threads.get())) {
     if (entry->d_name[0] == '.' || own == entry->d_name) continue;
-    if (!sleeps(std::string(kThreads) + "/" + entry->d_name + "/stat")) return false;
+    if (!sleeps(fmt::format("{}/{}/stat", kThreads, entry->d_name))) return false;
   }
   return true;
 }
