@@ -14,7 +14,7 @@ from test_udp import loopback_nics
 # A fault of the NIC under test, the case that finds it, what the case says, and which rules `urnic check`
 # finds broken in the same packets: it does not know what a script expects.
 FAULTS = [
-    ("set:kind=ack:aeth.msn=9:times=all", "rc/ack/coalesced", "msn is 9", ()),
+    ("set:kind=ack:aeth.msn=9:times=all", "rc/length/1_execute_write", "msn is 9", ()),
     (
         "set:kind=nak:aeth.syndrome=0x63:times=all",
         "rc/sequence/gap_inside_message",

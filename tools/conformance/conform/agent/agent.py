@@ -10,6 +10,7 @@ its own descriptors. PROTOCOL.md describes the lines.
 """
 import contextlib
 import ctypes
+import enum
 import hmac
 import ipaddress
 import mmap
@@ -21,6 +22,7 @@ import signal
 import socket
 import sys
 import time
+import types
 
 from pyverbs.addr import AH, GID, AHAttr, GlobalRoute
 from pyverbs.cq import CQ
@@ -34,9 +36,21 @@ from pyverbs.wr import SGE, RecvWR, SendWR
 from pyverbs.xrcd import XRCD, XRCDInitAttr
 
 try:
-    import pyverbs.enums as e
+    import pyverbs.enums as enumerations
 except ImportError:  # the name since rdma-core 59
-    import pyverbs.libibverbs_enums as e
+    import pyverbs.libibverbs_enums as enumerations
+
+
+def constants():
+    """What C calls by names of their own. Newer ones of pyverbs have them within their enumerations only."""
+    found = dict(vars(enumerations))
+    for each in vars(enumerations).values():
+        if isinstance(each, type) and issubclass(each, enum.Enum):
+            found.update(each.__members__)
+    return types.SimpleNamespace(**found)
+
+
+e = constants()
 
 VERSION = 3
 MOST_LINE = 16384
