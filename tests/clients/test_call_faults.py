@@ -2,6 +2,7 @@
 """`urnic run --fault verb:...` and `async:...`: unmodified programs come to their error paths, and say what
 they say there."""
 import re
+import signal
 
 import harness
 from cm_pair import NICS, SERVER, CmPairTest
@@ -42,6 +43,8 @@ OF_RPING = {
     "verb:rdma_get_cm_event=EIO": "rdma_get_cm_event: Input/output error",
     "verb:ibv_create_cq=ENOMEM": "ibv_create_cq failed",
 }
+# rdma-core 65's joins a thread then that it has not started.
+CRASHES_RPING = "verb:rdma_create_id=ENOMEM"
 
 
 class CallFaults(CmPairTest):
@@ -123,11 +126,15 @@ class CallFaults(CmPairTest):
                     client = self.start(
                         "client", ["rping", "-c", "-a", SERVER, "-C", "3"], [*NICS[1], "--fault", fault]
                     )
+                    crashed = fault == CRASHES_RPING and client.wait(harness.PAIR_TIMEOUT) == -signal.SIGSEGV
+                    if crashed:
+                        break
                     self.expect_failure(client)
                     self.assertIn(words, client.output())
                     if "urnic: fault" in client.output():
                         break
-                self.assertIn(f"urnic: fault {fault} fired", client.output())
+                if not crashed:
+                    self.assertIn(f"urnic: fault {fault} fired", client.output())
 
     def test_a_listener_fails_at_the_call_that_was_named(self):
         self.require("rping")
