@@ -11,6 +11,7 @@
 #include <rte_memzone.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,6 +33,7 @@ extern "C" {
 
 void __real_openlog(const char* identity, int option, int facility);
 unsigned __real_sleep(unsigned seconds);
+int __real_epoll_wait(int set, epoll_event* events, int most, int timeout_ms);
 int __real_nanosleep(const timespec* wanted, timespec* left);
 unsigned __real_eal_cpu_socket_id(unsigned cpu);
 const rte_memzone* __real_rte_memzone_reserve_aligned(const char* name, size_t bytes, int socket,
@@ -60,6 +62,14 @@ unsigned __wrap_sleep(unsigned seconds) {
   if (!on_thread_of_dpdk()) return __real_sleep(seconds);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   return 0;
+}
+
+// The vhost library of DPDK 24.11 waits for events, a second at most, on a thread of its own. A port that
+// closes waits for the end of that thread: so much later would each program end.
+int __wrap_epoll_wait(int set, epoll_event* events, int most, int timeout_ms) {
+  constexpr int kPatienceMs = 20;
+  if (timeout_ms > kPatienceMs && on_thread_of_dpdk()) timeout_ms = kPatienceMs;
+  return __real_epoll_wait(set, events, most, timeout_ms);
 }
 
 // On processors that do not say it, EAL finds the frequency of the time stamp counter by sleeping for a tenth

@@ -374,5 +374,20 @@ TEST_F(VhostWire, DropsAFrameThatIsTooLongForTheReceiverAndGoesOn) {
   EXPECT_EQ(long_back.result(), "");
 }
 
+// With DPDK 24.11 it took a second: the end of every program on a fabric.
+TEST_F(VhostWire, ClosesWithoutWaitingForTheLibrarysClock) {
+  Process front(echo(front_of(path_)));
+  Process back(caught([this](const Process::Parent&) -> std::string {
+    auto port = open(back_of(path_));
+    if (!reach_peer(*port, kPatience)) return "no peer";
+    std::this_thread::sleep_for(50ms);  // then the library waits for the next event
+    const auto began = Clock::now();
+    port.reset();
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+    return took < 300ms ? "" : fmt::format("{} ms", took.count());
+  }));
+  EXPECT_EQ(back.result(), "");
+}
+
 }  // namespace
 }  // namespace urnic::drivers
