@@ -117,10 +117,13 @@ class Linking(ClientTest):
         found = self.doctor("rping")
         self.assertIn("librdmacm.so.1", found["librdmacm"]["found"])
 
-    def test_a_doctor_says_what_a_framework_is_built_with(self):
+    def test_a_doctor_says_what_ucx_is_built_with(self):
+        self.require("ucx_perftest")
         found = self.doctor("ucx_perftest")
         self.assertEqual((found["libibverbs"]["verdict"], found["UCX"]["verdict"]), ("ok", "ok"))
         self.assertIn("UCX_NET_DEVICES=urnic0:1", found["UCX"]["found"])
+
+    def test_a_doctor_says_what_libfabric_is_built_with(self):
         self.assertIn("FI_PROVIDER=verbs", self.doctor("fi_pingpong")["libfabric"]["found"])
 
     def test_a_doctor_names_what_cannot_be_served(self):

@@ -17,7 +17,7 @@ def test_every_option_of_urnic_run_has_a_name_here_and_no_other():
     said = subprocess.run(
         [urnic.binary(), "run", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    there = set(re.findall(r"^  (?:-\w,)?--([\w-]+)", said, re.MULTILINE)) - {"help"}
+    there = set(re.findall(r"^ +(?:-\w, *)?--([\w-]+)", said, re.MULTILINE)) - {"help"}
     assert there and there == {field.name for field in dataclasses.fields(urnic.Nic)}
 
 
