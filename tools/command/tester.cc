@@ -104,8 +104,9 @@ Result<Tester, Error> open_tester(TesterChoice choice) {
   set_variables(choice);
   auto environments = verbs_api::read_environments();
   if (!environments) return environments.error();
-  Tester tester{.environment = std::move(environments.value().front()), .wire = nullptr};
-  NicEnvironment& environment = tester.environment;
+  Tester tester{.environment = std::make_unique<NicEnvironment>(std::move(environments.value().front())),
+                .wire = nullptr};
+  NicEnvironment& environment = *tester.environment;
   // Most ports need none.
   if (const auto folder = dropin_folder()) environment.switch_program = folder.value() + "/urnic_switch";
   if (auto checked = check_port(environment); !checked) return checked.error();

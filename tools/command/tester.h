@@ -21,7 +21,7 @@ struct TesterChoice {
 };
 
 struct Tester {
-  verbs_api::NicEnvironment environment;  ///< outlives the wire
+  std::unique_ptr<verbs_api::NicEnvironment> environment;  ///< the wire's port looks at it
   std::unique_ptr<conform::PortWire> wire;
 };
 
