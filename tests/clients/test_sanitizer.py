@@ -68,6 +68,8 @@ WITHOUT_CALLS = {
 }
 # What one mistake cannot be without.
 TOGETHER = {
+    # As true, and told where the sanitizer looks twice before the region ends.
+    "memory-gone-while-registered": {"memory-unmapped-under-region"},
     "completion-queue-overrun": {"completion-queue-too-small", "room-not-requested"},
     "failed-queue-pair-unnoticed": {"remote-right-missing"},
     "message-too-long-elsewhere": {"more-than-memlock"},
