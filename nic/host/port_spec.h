@@ -34,6 +34,9 @@ struct PortSpec {
   /// Whether frames go through a network interface of the host, beside stations that have addresses there.
   bool is_interface() const { return kind == Kind::kAfPacket || kind == Kind::kAfXdp; }
 
+  /// Whether the NIC has addresses of the host, and none of its own.
+  bool has_host_addresses() const { return kind == Kind::kUdp || kind == Kind::kHost; }
+
   /// Whether others are there already, so that the NIC needs an address from the user.
   bool leads_to_a_network() const { return is_interface() || kind == Kind::kPci; }
 

@@ -29,10 +29,6 @@ std::string text_of(const Gid& address) {
   return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);
 }
 
-bool has_host_addresses(const PortSpec& port) {
-  return port.kind == PortSpec::Kind::kUdp || port.kind == PortSpec::Kind::kHost;
-}
-
 Error no_such_tester(std::string why) {
   return {.code = EINVAL, .message = std::move(why)};
 }
@@ -84,8 +80,10 @@ Result<Gid, Error> own_address(const NicEnvironment& environment, const Gid& pee
   const std::vector<Gid> own = environment.host.gids();
   if (std::ranges::find(own, source) != own.end()) return source;
   if (environment.port.kind == PortSpec::Kind::kUdp) return own.front();  // the user has named it
-  return no_such_tester(fmt::format("packets to {} leave from {}, which this port does not have",
-                                    text_of(peer), text_of(source)));
+  return no_such_tester(
+      fmt::format("packets to {0} leave from {1}, which this port does not have: say --port "
+                  "udp:{1}, or host",
+                  text_of(peer), text_of(source)));
 }
 
 }  // namespace
@@ -96,7 +94,7 @@ Result<Tester, Error> open_tester(TesterChoice choice) {
   if (port.value().kind == PortSpec::Kind::kLoopback) {
     return no_such_tester("the port loopback leads to no peer");
   }
-  if (has_host_addresses(port.value())) {
+  if (port.value().has_host_addresses()) {
     auto spec = for_host(port.value(), choice);
     if (!spec) return spec.error();
     choice.port = spec.value().to_string();

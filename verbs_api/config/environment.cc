@@ -168,13 +168,13 @@ bool is_for_one_nic(const PortSpec& port) {
 }
 
 Error no_such_devices(unsigned count, const PortSpec& port) {
-  const bool is_host = port.kind == PortSpec::Kind::kHost || port.kind == PortSpec::Kind::kUdp;
   return {.code = EINVAL,
           .message =
               fmt::format("URNIC_DEVICES='{}': the port {} is for one NIC alone; {}", count, port.to_string(),
-                          is_host ? "use --port host,each, which makes one for each interface, or --port "
-                                    "fabric"
-                                  : "give each device a port of its own (URNIC_PORT_1 and so on)")};
+                          port.has_host_addresses()
+                              ? "use --port host,each, which makes one for each interface, or --port "
+                                "fabric"
+                              : "give each device a port of its own (URNIC_PORT_1 and so on)")};
 }
 
 /// How many devices the process has: what the user says, or one for each interface of the host.

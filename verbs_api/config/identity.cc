@@ -79,10 +79,6 @@ nic::AddressWait wait_for_addresses(const Variables& variables) {
 
 namespace {
 
-bool has_host_addresses(const PortSpec& port) {
-  return port.kind == PortSpec::Kind::kUdp || port.kind == PortSpec::Kind::kHost;
-}
-
 /// The addresses of the host that this device has.
 Result<nic::HostAddresses, Error> find_host(const NicEnvironment& environment, nic::AddressWait wait) {
   const PortSpec& port = environment.port;
@@ -201,7 +197,7 @@ Result<void, Error> read_identity(const Variables& variables, NicEnvironment& en
   if (!choice) return choice.error();
   environment.port = choice.value().port;
   environment.is_port_chosen = variables.text("URNIC_PORT") && !is_chosen(variables, "URNIC_PORT");
-  if (has_host_addresses(environment.port)) {
+  if (environment.port.has_host_addresses()) {
     if (auto shared = share_host_addresses(variables, environment); !shared) return shared.error();
   }
   const auto link_mtu = read_link_mtu(variables, environment);
