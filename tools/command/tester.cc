@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nic/clock.h"
+#include "nic/diagnostics/snapshot_names.h"
 #include "nic/host/port_spec.h"
 #include "nic/host/route.h"
 #include "tools/command/launch.h"
@@ -24,10 +25,6 @@ namespace {
 using nic::PortSpec;
 using transport::wire::Gid;
 using verbs_api::NicEnvironment;
-
-std::string text_of(const Gid& address) {
-  return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);
-}
 
 Error no_such_tester(std::string why) {
   return {.code = EINVAL, .message = std::move(why)};
@@ -60,7 +57,7 @@ Result<PortSpec, Error> for_host(PortSpec port, const TesterChoice& choice) {
   if (port.kind == PortSpec::Kind::kUdp && port.target.empty()) {
     const auto route = nic::host_route_to({.destination = choice.peer});
     if (!route) return route.error();
-    port.target = text_of(route.value().source);
+    port.target = nic::address_text(route.value().source);
   }
   return port;
 }
@@ -71,8 +68,8 @@ Result<Gid, Error> own_address(const NicEnvironment& environment, const Gid& pee
   if (device.medium == nic::Medium::kEthernet) {
     if (peer.is_ipv4_mapped() && device.ipv4) return Gid::from_ipv4(device.ipv4->address);
     if (!peer.is_ipv4_mapped() && device.ipv6) return Gid(device.ipv6->address);
-    return no_such_tester(
-        fmt::format("{} is of another version of IP than the tester's address: give --ip", text_of(peer)));
+    return no_such_tester(fmt::format("{} is of another version of IP than the tester's address: give --ip",
+                                      nic::address_text(peer)));
   }
   const auto route = nic::host_route_to({.destination = peer});
   if (!route) return route.error();
@@ -83,7 +80,7 @@ Result<Gid, Error> own_address(const NicEnvironment& environment, const Gid& pee
   return no_such_tester(
       fmt::format("packets to {0} leave from {1}, which this port does not have: say --port "
                   "udp:{1}, or host",
-                  text_of(peer), text_of(source)));
+                  nic::address_text(peer), nic::address_text(source)));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "drivers/udp/udp_port.h"
 #include "drivers/udp/udp_probe.h"
 #include "nic/clock.h"
+#include "nic/diagnostics/snapshot_names.h"
 #include "nic/host/fabric_folder.h"
 #include "nic/host/host_files.h"
 #include "nic/host/last_words_table.h"
@@ -44,10 +45,6 @@ using PortPointer = std::unique_ptr<nic::PacketPort>;
 constexpr const char* kPortIsAnothers =
     "UDP port 4791, RoCEv2's only one, is another user's, or the kernel's. 'urnic doctor' says whose; when "
     "that one has ended, end your programs, too, and start them again";
-
-std::string to_text(const transport::wire::Gid& address) {
-  return address.is_ipv4_mapped() ? to_string(address.ipv4()) : to_string(address);
-}
 
 /// The switch is installed beside the drop-in.
 std::string folder_of_this_library() {
@@ -135,7 +132,7 @@ nic::HostRoutes routes_by(std::shared_ptr<drivers::SocketExchange> exchange) {
     return Error{
         .code = ENONET,
         .message = fmt::format("{} is another host, and this NIC reaches programs of this host alone: {}",
-                               to_text(destination), kPortIsAnothers)};
+                               nic::address_text(destination), kPortIsAnothers)};
   };
 }
 
