@@ -98,6 +98,14 @@ def cmtime_meets_over_tcp():
     return "socket baseline" in usage_of_cmtime()
 
 
+def version_of(package):
+    """Of a package of Debian's, as text."""
+    if shutil.which("dpkg-query") is None:
+        return "of unknown version"
+    asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
+    return asked.stdout or "not installed"
+
+
 def add_options(parser):
     """What every command that runs these tests takes."""
     parser.add_argument("--build", default=str(PROJECT / "build/release"), help="folder of the build to test")

@@ -12,8 +12,6 @@ import argparse
 import fnmatch
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
 import time
 import unittest
@@ -57,13 +55,6 @@ def play(line):
     return ("not applicable", f'{line.reason}: "{line.refused.strip()}"') if line.refused else ("passed", "")
 
 
-def version_of(package):
-    if shutil.which("dpkg-query") is None:
-        return "of unknown version"
-    asked = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True)
-    return asked.stdout or "not installed"
-
-
 def brief(note):
     """One cell of a table: the last line that says something, without what differs from run to run."""
     lines = [line for line in note.splitlines() if line.strip()]
@@ -80,7 +71,7 @@ def table(outcomes, port):
         "refuses by itself, in the words quoted. Written by `tests/clients/ladder.py --write`; [TESTING](../../TESTING.md#lines-of-the-ladder) says how.",
         "",
         f"Port: `--port {port}`. "
-        + ", ".join(f"{package} {version_of(package)}" for package in PACKAGES)
+        + ", ".join(f"{package} {harness.version_of(package)}" for package in PACKAGES)
         + ".",
     ]
     for title, members in SECTIONS:
